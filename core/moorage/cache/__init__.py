@@ -1,0 +1,1 @@
+"""The cluster as arrays: one row a node, with assumed pods, generations and views."""

@@ -1,0 +1,1 @@
+"""KubeSchedulerConfiguration: read, checked, merged with the defaults, turned into profiles."""

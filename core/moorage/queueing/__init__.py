@@ -1,0 +1,1 @@
+"""Pods that wait for a decision: active, backoff, unschedulable, gated; hints and nominations."""
