@@ -1,0 +1,59 @@
+"""A pod with what is reckoned from it once and read often."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from moorage.model.pods import Pod, pod_key
+from moorage.model.requests import Requests, pod_requests
+
+__all__ = ["HostPort", "PodInfo"]
+
+
+class HostPort(NamedTuple):
+    """A port on the host that a pod wants; an `ip` of ``0.0.0.0`` means every address."""
+
+    ip: str
+    protocol: str
+    port: int
+
+
+class PodInfo:
+    """A pod, its key ``namespace/name``, its requests and its host ports; read-only, shared."""
+
+    __slots__ = ("host_ports", "key", "pod", "requests")
+
+    def __init__(self, pod: Pod) -> None:
+        """Reckon a pod; raises `InvalidQuantityError` for a text that is no quantity."""
+        self.pod = pod
+        self.key = pod_key(pod)
+        self.requests: Requests = pod_requests(pod)
+        self.host_ports = _host_ports(pod)
+
+    @property
+    def uid(self) -> str:
+        """The pod's uid; a pod of the same name made anew has another."""
+        return self.pod.metadata.uid
+
+    @property
+    def priority(self) -> int:
+        """The pod's priority, 0 where it has none."""
+        return self.pod.spec.priority or 0
+
+    def __repr__(self) -> str:
+        return f"PodInfo({self.key})"
+
+
+def _host_ports(pod: Pod) -> tuple[HostPort, ...]:
+    containers = (
+        *(init for init in pod.spec.init_containers if init.restart_policy == "Always"),
+        *pod.spec.containers,
+    )
+    if not any(container.ports for container in containers):
+        return ()
+    return tuple(
+        HostPort(port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)  # noqa: S104 - the API's word for every address
+        for container in containers
+        for port in container.ports
+        if port.host_port > 0
+    )
