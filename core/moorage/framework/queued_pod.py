@@ -1,0 +1,64 @@
+"""A pod on its way through the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from moorage.model.pod_info import PodInfo
+from moorage.model.pods import Pod
+
+__all__ = ["QueuedPod"]
+
+
+class QueuedPod:
+    """A pod that waits for its decision, with what happened to it so far.
+
+    `info`: the newest version of the pod, with its requests. `timestamp`: seconds of the queue's
+    clock when it was last put into a queue; `first_attempt`: when it was first popped (None:
+    never). `attempts`: how often it was popped. `unschedulable_count` and `error_count`: how
+    often in a row it was refused, and how often in a row something went wrong; each has its own
+    backoff. `unschedulable_plugins` and `pending_plugins`: who refused it last time; only events
+    that these registered can bring it back. `gated_by`: the PreEnqueue plugin that holds it back.
+    `signature`: what makes its answers shareable (see `moorage.framework.hookspecs`); the cycle
+    fills it in, None until then. `was_flushed`: it came back by the long timeout, not by an event.
+    """
+
+    __slots__ = (
+        "attempts",
+        "error_count",
+        "first_attempt",
+        "gated_by",
+        "info",
+        "pending_plugins",
+        "signature",
+        "timestamp",
+        "unschedulable_count",
+        "unschedulable_plugins",
+        "was_flushed",
+    )
+
+    def __init__(self, info: PodInfo, *, timestamp: float) -> None:
+        self.info = info
+        self.timestamp = timestamp
+        self.first_attempt: float | None = None
+        self.attempts = 0
+        self.unschedulable_count = 0
+        self.error_count = 0
+        self.unschedulable_plugins: frozenset[str] = frozenset()
+        self.pending_plugins: frozenset[str] = frozenset()
+        self.gated_by = ""
+        self.signature: Hashable | None = None
+        self.was_flushed = False
+
+    @property
+    def pod(self) -> Pod:
+        """The pod itself."""
+        return self.info.pod
+
+    @property
+    def key(self) -> str:
+        """The pod's ``namespace/name``."""
+        return self.info.key
+
+    def __repr__(self) -> str:
+        return f"QueuedPod({self.key}, attempts={self.attempts})"
