@@ -69,9 +69,12 @@ class ActionType(Flag):
 
 
 class ClusterEvent(NamedTuple):
-    """A kind of event: which objects, and what happened to them; `action` may combine several."""
+    """A kind of event: which objects, and what happened to them; `action` may combine several.
 
-    resource: EventResource
+    `resource` is ``plural.version.group`` for objects that `EventResource` does not name.
+    """
+
+    resource: EventResource | str
     action: ActionType
 
 
@@ -83,12 +86,12 @@ def describes(registered: ClusterEvent, happened: ClusterEvent) -> bool:
     """Say whether an event that happened is of a kind that was registered."""
     if not registered.action & happened.action:
         return False
-    if EventResource.WILDCARD in {registered.resource, happened.resource}:
+    if EventResource.WILDCARD in (registered.resource, happened.resource):
         return True
-    if registered.resource is EventResource.POD:
+    if registered.resource == EventResource.POD:
         return happened.resource in {
             EventResource.POD,
             EventResource.ASSIGNED_POD,
             EventResource.UNSCHEDULED_POD,
         }
-    return registered.resource is happened.resource
+    return registered.resource == happened.resource

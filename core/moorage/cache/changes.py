@@ -1,0 +1,49 @@
+"""Which rows changed since a reader last looked."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ChangeLog"]
+
+_NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+_NONE.flags.writeable = False
+_LONGEST = 65536
+
+
+class ChangeLog:
+    """Rows in the order in which they changed; a reader keeps its own position.
+
+    Appending is O(1), reading O(changes since). Only the last 32,768 to 65,536 changes are kept:
+    a reader that is further behind is told to look at everything.
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[int] = []
+        self._start = 0
+
+    @property
+    def end(self) -> int:
+        """The position after the newest change; grows for ever."""
+        return self._start + len(self._rows)
+
+    def append(self, row: int) -> None:
+        """Note that a row changed."""
+        self._rows.append(row)
+        if len(self._rows) > _LONGEST:
+            drop = _LONGEST // 2
+            del self._rows[:drop]
+            self._start += drop
+
+    def since(self, position: int) -> NDArray[np.intp] | None:
+        """Return the rows that changed after `position`, each once; None if too long ago."""
+        newer = position - self._start
+        if newer < 0:
+            return None
+        count = len(self._rows) - newer
+        if count == 0:
+            return _NONE
+        if count == 1:
+            return np.array(self._rows[-1:], dtype=np.intp)
+        return np.array(sorted(set(self._rows[newer:])), dtype=np.intp)

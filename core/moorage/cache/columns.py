@@ -1,0 +1,95 @@
+"""The numbers of nodes: declared columns, one entry a row, grown together."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.model.requests import Requests
+
+__all__ = ["CPU", "EPHEMERAL_STORAGE", "FIRST_RESOURCES", "MEMORY", "PODS", "NodeColumns"]
+
+FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
+"""The resources that every cluster has, in the order of their rows in the matrices."""
+CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
+
+
+class _Column(NamedTuple):
+    """A declaration: name, leading dimension (`R` resources, 2, or none), dtype, unit."""
+
+    name: str
+    leading: str
+    dtype: type[Any]
+    unit: str
+
+
+_DECLARED = (
+    _Column("allocatable", "R", np.int64, "milli-CPU, bytes, pods or devices"),
+    _Column("requested", "R", np.int64, "as allocatable; real requests of the pods there"),
+    _Column("nonzero_requested", "2", np.int64, "milli-CPU and bytes; containers with defaults"),
+    _Column("unschedulable", "", np.bool_, "spec.unschedulable"),
+    _Column("valid", "", np.bool_, "the row is a node; pods may be known before their node"),
+)
+_ROOM_FOR_RESOURCES = 8
+
+
+class NodeColumns:
+    """A struct of arrays; attributes are the columns declared above.
+
+    Matrices have resources as rows, (R, capacity), so that one resource of all nodes is
+    contiguous. A resource gets its row when first seen and keeps it.
+    """
+
+    allocatable: NDArray[np.int64]
+    requested: NDArray[np.int64]
+    nonzero_requested: NDArray[np.int64]
+    unschedulable: NDArray[np.bool_]
+    valid: NDArray[np.bool_]
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.resources: dict[str, int] = {name: index for index, name in enumerate(FIRST_RESOURCES)}
+        self._room = _ROOM_FOR_RESOURCES
+        self._vectors: dict[Requests, tuple[NDArray[np.intp], NDArray[np.int64]]] = {}
+        for column in _DECLARED:
+            setattr(self, column.name, np.zeros(self._shape(column), dtype=column.dtype))
+
+    def grow(self, capacity: int) -> None:
+        """Make room for `capacity` rows, all zero."""
+        self.capacity = capacity
+        for column in _DECLARED:
+            old: NDArray[Any] = getattr(self, column.name)
+            new = np.zeros(self._shape(column), dtype=column.dtype)
+            new[tuple(slice(size) for size in old.shape)] = old
+            setattr(self, column.name, new)
+
+    def resource(self, name: str) -> int:
+        """Return the row of a resource in the matrices, made now if it is new."""
+        index = self.resources.get(name)
+        if index is None:
+            index = self.resources[name] = len(self.resources)
+            if index >= self._room:
+                self._room *= 2
+                self.grow(self.capacity)
+        return index
+
+    def vector(self, requests: Requests) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        """Return requests, and the pod itself, as (resource rows (k,), amounts (k,))."""
+        found = self._vectors.get(requests)
+        if found is None:
+            pairs = [(self.resource(name), amount) for name, amount in requests.amounts if amount]
+            pairs.append((PODS, 1))
+            found = (
+                np.array([index for index, _ in pairs], dtype=np.intp),
+                np.array([amount for _, amount in pairs], dtype=np.int64),
+            )
+            if len(self._vectors) > 65536:  # noqa: PLR2004 - as many as requests are interned
+                self._vectors.clear()
+            self._vectors[requests] = found
+        return found
+
+    def _shape(self, column: _Column) -> tuple[int, ...]:
+        leading = {"R": (self._room,), "2": (2,), "": ()}[column.leading]
+        return (*leading, self.capacity)

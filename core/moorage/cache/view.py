@@ -1,0 +1,350 @@
+"""Rows of nodes as plugins see them: read-only arrays, with or without changed pods.
+
+A view is a list of rows; a row is a node with its pods, real or hypothetical. The same node may
+stand in several rows, each with other pods taken away: that is how a dry run asks about many
+candidates at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.cache.interning import ABSENT, InternedColumn
+from moorage.cache.ports import conflicts
+from moorage.model.nodes import Node, Taint
+from moorage.model.pod_info import HostPort, PodInfo
+from moorage.model.pods import Pod
+
+if TYPE_CHECKING:
+    # A view reads the cache that makes it.
+    from moorage.cache.cluster import ClusterCache
+    from moorage.cache.images import ImageState
+
+__all__ = ["LabelColumnView", "NodesView"]
+
+S = TypeVar("S", bound=np.generic)
+V = TypeVar("V")
+
+
+class LabelColumnView(Generic[V]):
+    """One interned value a row: `codes` (n,) int32, -1 where a row has none; `values` by code.
+
+    Codes mean something within this one object only.
+    """
+
+    __slots__ = ("_column", "codes")
+
+    def __init__(self, column: InternedColumn[Any], codes: NDArray[np.int32]) -> None:
+        self._column = column
+        self.codes = codes
+
+    @property
+    def values(self) -> Sequence[V]:
+        """The distinct values; some may belong to no row of this view."""
+        return self._column.values
+
+    def code(self, value: V) -> int:
+        """Return the code of a value, -1 where no node ever had it."""
+        return self._column.code(value)
+
+    def equals(self, value: V) -> NDArray[np.bool_]:
+        """Say which rows have this value; (n,) bool, new."""
+        code = self._column.code(value)
+        if code == ABSENT:
+            return np.zeros(len(self.codes), dtype=np.bool_)
+        found: NDArray[np.bool_] = self.codes == code
+        return found
+
+    def isin(self, values: Iterable[V]) -> NDArray[np.bool_]:
+        """Say which rows have one of these values; (n,) bool, new; O(values + n)."""
+        codes = [code for value in values if (code := self._column.code(value)) != ABSENT]
+        if not codes:
+            return np.zeros(len(self.codes), dtype=np.bool_)
+        if len(codes) == 1:
+            found: NDArray[np.bool_] = self.codes == codes[0]
+            return found
+        # One place more than there are codes: index -1, the absent, is the last and stays False.
+        table = np.zeros(len(self._column.values) + 1, dtype=np.bool_)
+        table[codes] = True
+        return table[self.codes]
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Which rows have a value; (n,) bool, new."""
+        found: NDArray[np.bool_] = self.codes != ABSENT
+        return found
+
+    def map(self, function: Callable[[V], Any], dtype: type[S], default: float = 0) -> NDArray[S]:
+        """Apply a function to each distinct value and spread it over rows; (n,) dtype, new.
+
+        The function runs once for each value that a row of this view has; rows without one get
+        `default`.
+        """
+        values = self._column.values
+        table = np.full(len(values) + 1, default, dtype=dtype)
+        if len(self.codes) < len(values):
+            used = {int(code) for code in self.codes.tolist()} - {ABSENT}
+        else:
+            used = set(range(len(values)))
+        for code in used:
+            table[code] = function(values[code])
+        return table[self.codes]
+
+
+class NodesView:
+    """Nodes as rows of read-only arrays; made by the host, valid until the hook returns.
+
+    Positions (0 to n-1) index the arrays of a view; `rows` gives the cache's rows behind them.
+    `added` and `removed` are (position, pod) pairs by which a row's pods differ from the real
+    ones; without them the arrays of the real cluster are shared, not copied.
+    """
+
+    __slots__ = ("_added", "_cluster", "_nonzero", "_removed", "_requested", "_whole", "rows")
+
+    def __init__(
+        self,
+        cluster: ClusterCache,
+        rows: NDArray[np.intp],
+        *,
+        added: Sequence[tuple[int, PodInfo]] = (),
+        removed: Sequence[tuple[int, PodInfo]] = (),
+    ) -> None:
+        self._cluster = cluster
+        self.rows = rows
+        self._added = added
+        self._removed = removed
+        count = len(rows)
+        # Rows 0..n-1 in order are slices of the cache's columns, without a copy.
+        self._whole = count == cluster.row_count and (
+            count == 0 or (rows is cluster.valid_rows or bool((np.diff(rows) == 1).all()))
+        )
+        self._requested: NDArray[np.int64] | None = None
+        self._nonzero: NDArray[np.int64] | None = None
+        if added or removed:
+            self._reckon()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    # Resources
+
+    @property
+    def resources(self) -> Sequence[str]:
+        """The names of all resources of any node or pod, the four that all nodes have first."""
+        return tuple(self._cluster.columns.resources)
+
+    def allocatable(self, resource: str) -> NDArray[np.int64]:
+        """Return what nodes have of a resource; (n,) int64 in milli-CPU, bytes, pods, devices."""
+        amounts: NDArray[np.int64] = self.allocatable_of((resource,))[0]
+        return amounts
+
+    def requested(self, resource: str) -> NDArray[np.int64]:
+        """Return what pods on the rows request of a resource; (n,) int64, unit as `allocatable`."""
+        amounts: NDArray[np.int64] = self.requested_of((resource,))[0]
+        return amounts
+
+    def allocatable_of(self, resources: Sequence[str]) -> NDArray[np.int64]:
+        """Return what nodes have of several resources; (k, n) int64, in the order given."""
+        return self._matrix(self._cluster.columns.allocatable, resources)
+
+    def requested_of(self, resources: Sequence[str]) -> NDArray[np.int64]:
+        """Return what pods on the rows request of several resources; (k, n) int64."""
+        if self._requested is not None:
+            return _read_only(self._requested[self._indices(resources)])
+        return self._matrix(self._cluster.columns.requested, resources)
+
+    @property
+    def nonzero_requested(self) -> NDArray[np.int64]:
+        """Requests of cpu (milli-CPU) and memory (bytes) with defaults where there are none.
+
+        (2, n) int64; see `moorage.model.requests`.
+        """
+        if self._nonzero is not None:
+            return _read_only(self._nonzero)
+        return self._rows_of(self._cluster.columns.nonzero_requested)
+
+    @property
+    def pod_count(self) -> NDArray[np.int64]:
+        """How many pods are on the rows; (n,) int64."""
+        return self.requested("pods")
+
+    # The node objects
+
+    @property
+    def unschedulable(self) -> NDArray[np.bool_]:
+        """Which nodes are cordoned (``spec.unschedulable``); (n,) bool."""
+        return self._rows_of(self._cluster.columns.unschedulable)
+
+    def labels(self, key: str) -> LabelColumnView[str]:
+        """Return the values of a label, which are also the domains of it as a topology key."""
+        cluster = self._cluster
+        return self._interned(cluster.labels.column(key, lambda new: cluster.fill_labels(key, new)))
+
+    def map_label(
+        self,
+        key: str,
+        values: Mapping[str, float] | Callable[[str], float],
+        *,
+        default: float = 0.0,
+    ) -> NDArray[np.float64]:
+        """Turn the values of a label into numbers; (n,) float64, new.
+
+        `values` maps a label's value to a number; rows without the label, or with a value that
+        a mapping lacks, get `default`.
+        """
+        if callable(values):
+            return self.labels(key).map(values, np.float64, default)
+        return self.labels(key).map(lambda value: values.get(value, default), np.float64, default)
+
+    @property
+    def taints(self) -> LabelColumnView[tuple[Taint, ...]]:
+        """The taints of the rows, interned by set."""
+        return self._interned(self._cluster.taints)
+
+    @property
+    def declared_features(self) -> LabelColumnView[frozenset[str]]:
+        """The features that nodes declare (``status.declaredFeatures``), interned by set."""
+        return self._interned(self._cluster.features)
+
+    def image(self, name: str) -> tuple[NDArray[np.intp], int, int]:
+        """Find an image: (positions (k,) of rows that have it, bytes, nodes that have it)."""
+        state = self._cluster.images.get(name)
+        if state is None:
+            return np.empty(0, dtype=np.intp), 0, 0
+        return self._image_positions(state), state.size, len(state.rows)
+
+    @property
+    def cluster_size(self) -> int:
+        """How many nodes the cluster has, in this view or not."""
+        return self._cluster.node_count
+
+    def positions(self, names: Iterable[str]) -> NDArray[np.intp]:
+        """Find nodes by name; (k,) intp, those that are in this view."""
+        rows = [row for name in names if (row := self._cluster.row(name)) is not None]
+        return self._positions_of(np.array(sorted(rows), dtype=np.intp))
+
+    def name(self, position: int) -> str:
+        """Return the name of one node."""
+        return self._cluster.name(int(self.rows[position]))
+
+    def names(self) -> list[str]:
+        """Return the names of all nodes of the view; O(n) in Python, not for the hot path."""
+        return [self._cluster.name(row) for row in self.rows.tolist()]
+
+    def node(self, position: int) -> Node:
+        """Return one node as a typed record."""
+        return self._cluster.node(int(self.rows[position]))
+
+    # The pods
+
+    def pods(self, position: int) -> tuple[Pod, ...]:
+        """Return the pods of one row as typed records, hypothetical changes included."""
+        return tuple(info.pod for info in self.pod_infos(position))
+
+    def pod_infos(self, position: int) -> tuple[PodInfo, ...]:
+        """Return the pods of one row with what is reckoned from them."""
+        infos = {info.uid: info for info in self._cluster.pods_on(int(self.rows[position]))}
+        for where, info in self._removed:
+            if where == position:
+                infos.pop(info.uid, None)
+        infos.update({info.uid: info for where, info in self._added if where == position})
+        return tuple(infos.values())
+
+    def port_conflicts(self, ports: Sequence[HostPort]) -> NDArray[np.bool_]:
+        """Say on which rows one of the host ports is taken; (n,) bool, new."""
+        taken = np.zeros(len(self), dtype=np.bool_)
+        rows = self._cluster.ports.rows_in_conflict(ports)
+        if rows:
+            taken[np.isin(self.rows, list(rows))] = True
+        for position in {where for where, _ in (*self._added, *self._removed)}:
+            taken[position] = any(
+                conflicts(wanted, used)
+                for info in self.pod_infos(position)
+                for used in info.host_ports
+                for wanted in ports
+            )
+        return taken
+
+    # Other views
+
+    def take(self, positions: NDArray[np.intp]) -> NodesView:
+        """Return a view of some of the rows, in the order of `positions` (k,) intp."""
+        if not self._added and not self._removed:
+            return NodesView(self._cluster, self.rows[positions])
+        place = {int(position): index for index, position in enumerate(positions.tolist())}
+        return NodesView(
+            self._cluster,
+            self.rows[positions],
+            added=[(place[where], info) for where, info in self._added if where in place],
+            removed=[(place[where], info) for where, info in self._removed if where in place],
+        )
+
+    def overlay(
+        self,
+        *,
+        added: Sequence[tuple[int, PodInfo]] = (),
+        removed: Sequence[tuple[int, PodInfo]] = (),
+    ) -> NodesView:
+        """Return the same rows with pods added and removed at positions; nothing real changes."""
+        return NodesView(
+            self._cluster,
+            self.rows,
+            added=[*self._added, *added],
+            removed=[*self._removed, *removed],
+        )
+
+    # Inside
+
+    def _rows_of(self, column: NDArray[S]) -> NDArray[S]:
+        if self._whole:
+            return _read_only(column[..., : len(self.rows)])
+        return _read_only(column.take(self.rows, axis=-1))
+
+    def _interned(self, column: InternedColumn[Any]) -> LabelColumnView[Any]:
+        return LabelColumnView(column, self._rows_of(column.codes))
+
+    def _matrix(self, matrix: NDArray[np.int64], resources: Sequence[str]) -> NDArray[np.int64]:
+        indices = self._indices(resources)
+        if self._whole:
+            first, count = indices[0], len(indices)
+            if indices == list(range(first, first + count)):
+                return _read_only(matrix[first : first + count, : len(self.rows)])
+            return _read_only(matrix[indices, : len(self.rows)])
+        return _read_only(matrix[np.array(indices)[:, np.newaxis], self.rows])
+
+    def _indices(self, resources: Sequence[str]) -> list[int]:
+        resource = self._cluster.columns.resource
+        return [resource(name) for name in resources]
+
+    def _reckon(self) -> None:
+        columns = self._cluster.columns
+        # Resources first: a new one may move the matrices.
+        changes = [
+            (sign, where, info, columns.vector(info.requests))
+            for sign, pairs in ((1, self._added), (-1, self._removed))
+            for where, info in pairs
+        ]
+        self._requested = columns.requested.take(self.rows, axis=1)
+        self._nonzero = columns.nonzero_requested.take(self.rows, axis=1)
+        for sign, where, info, (resources, amounts) in changes:
+            self._requested[resources, where] += sign * amounts
+            self._nonzero[0, where] += sign * info.requests.nonzero_cpu
+            self._nonzero[1, where] += sign * info.requests.nonzero_memory
+
+    def _image_positions(self, state: ImageState) -> NDArray[np.intp]:
+        return self._positions_of(state.row_array)
+
+    def _positions_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Find sorted, distinct rows in this view."""
+        if self._whole or rows.size == 0:
+            return rows
+        return np.flatnonzero(np.isin(self.rows, rows))
+
+
+def _read_only(array: NDArray[S]) -> NDArray[S]:
+    array.flags.writeable = False
+    return array
