@@ -14,17 +14,19 @@ class QueuedPod:
     """A pod that waits for its decision, with what happened to it so far.
 
     `info`: the newest version of the pod, with its requests. `timestamp`: seconds of the queue's
-    clock when it was last put into a queue; `first_attempt`: when it was first popped (None:
-    never). `attempts`: how often it was popped. `unschedulable_count` and `error_count`: how
-    often in a row it was refused, and how often in a row something went wrong; each has its own
-    backoff. `unschedulable_plugins` and `pending_plugins`: who refused it last time; only events
-    that these registered can bring it back. `gated_by`: the PreEnqueue plugin that holds it back.
+    clock when it was added, or handed back after its last attempt; `first_attempt`: when it first
+    became ready to be tried (None: gated ever since). `attempts`: how often it was popped.
+    `unschedulable_count` and `error_count`: how often it was refused, and how often in a row
+    something went wrong; each has its own backoff, which ends at `backoff_until` (0.0: none).
+    `unschedulable_plugins` and `pending_plugins`: who refused it last time; only events that these
+    registered can bring it back. `gated_by`: the PreEnqueue plugin that holds it back.
     `signature`: what makes its answers shareable (see `moorage.framework.hookspecs`); the cycle
     fills it in, None until then. `was_flushed`: it came back by the long timeout, not by an event.
     """
 
     __slots__ = (
         "attempts",
+        "backoff_until",
         "error_count",
         "first_attempt",
         "gated_by",
@@ -44,6 +46,7 @@ class QueuedPod:
         self.attempts = 0
         self.unschedulable_count = 0
         self.error_count = 0
+        self.backoff_until = 0.0
         self.unschedulable_plugins: frozenset[str] = frozenset()
         self.pending_plugins: frozenset[str] = frozenset()
         self.gated_by = ""

@@ -13,7 +13,7 @@ class EventResource(StrEnum):
 
     ASSIGNED_POD = "AssignedPod"
     """A pod that is on a node."""
-    UNSCHEDULED_POD = "UnscheduledPod"
+    UNSCHEDULED_POD = "UnschedulablePod"
     """The pending pod itself."""
     POD = "Pod"
     """Any pod; a plugin that registers it hears of assigned pods and of the pending pod itself."""
@@ -76,6 +76,18 @@ class ClusterEvent(NamedTuple):
 
     resource: EventResource | str
     action: ActionType
+
+    @property
+    def label(self) -> str:
+        """What metrics call it (``NodeAdd``, ``NodeUpdateNodeLabel``); of several actions the first.
+
+        kube-scheduler splits an update into one event a change and labels each; one event that
+        carries all its changes is asked about once, and bears one label.
+        """
+        if ActionType.UPDATE_OTHER in self.action:
+            return f"{self.resource}Update"
+        first = next(iter(self.action)).name or ""
+        return self.resource + "".join(word.capitalize() for word in first.split("_"))
 
 
 ALL = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
