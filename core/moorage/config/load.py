@@ -1,0 +1,117 @@
+"""A configuration file, YAML or JSON, to a checked configuration with its defaults filled in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+from pydantic import ValidationError
+
+from moorage.config.checks import problems
+from moorage.config.defaults import with_defaults
+from moorage.config.schema import API_VERSION, KIND, KubeSchedulerConfiguration
+from moorage.config.sentences import Problem, refusal, validation_sentence
+from moorage.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+__all__ = ["load_configuration", "parse_configuration"]
+
+_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+
+
+def load_configuration(path: str | Path) -> KubeSchedulerConfiguration:
+    """Read, check and complete the configuration in a file.
+
+    Raises ConfigurationError, naming the file and where there is one the field, if the file
+    cannot be read or kube-scheduler would refuse what is in it (plugin arguments apart, which the
+    plugins check).
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: not a text in UTF-8; is this the right file?") from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigurationError(f"{path}: cannot be read: {reason}") from error
+    return parse_configuration(text, file=str(path))
+
+
+def parse_configuration(text: str, *, file: str) -> KubeSchedulerConfiguration:
+    """As `load_configuration`, from a text; `file` is what errors call it."""
+    document = _document(text, file=file)
+    _require_supported_type(document, file=file)
+    try:
+        written = KubeSchedulerConfiguration.model_validate(document, by_alias=True, by_name=False)
+    except ValidationError as error:
+        sentence = validation_sentence(error, file=file, model=KubeSchedulerConfiguration)
+        raise ConfigurationError(sentence) from None
+    configuration = with_defaults(written, file=file)
+    if found := problems(configuration):
+        raise refusal(found, file=file)
+    return configuration
+
+
+def _document(text: str, *, file: str) -> dict[str, Any]:
+    if text.lstrip().startswith("{"):
+        text = text.replace("\t", " ")  # JSON may be indented with tabs, YAML may not
+    try:
+        document = yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of SafeLoader
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{file}: {_yaml_problem(error)}") from error
+    except RecursionError:
+        raise ConfigurationError(f"{file}: nested too deeply to be a configuration") from None
+    if document is None:
+        raise ConfigurationError(f"{file}: empty; it must hold a {KIND} of {API_VERSION}")
+    if not isinstance(document, dict):
+        raise ConfigurationError(
+            f"{file}: must hold a mapping, a {KIND}, not a {type(document).__name__}"
+        )
+    return document
+
+
+def _require_supported_type(document: dict[str, Any], *, file: str) -> None:
+    """Before anything else: of another version, every field could mean something else."""
+    for key, supported in (("kind", KIND), ("apiVersion", API_VERSION)):
+        if (value := document.get(key)) != supported:
+            found = "is missing" if value is None else f"{value!r} is not supported"
+            raise refusal([Problem(key, f"{found}; write {key}: {supported}")], file=file)
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem is None:
+        return f"not YAML: {' '.join(str(error).split())}"
+    where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+    if isinstance(error, _KeyRefusal):
+        return f"{where}{error.problem}"
+    return f"{where}not YAML: {error.problem.replace('<stream end>', 'the end of the file')}"
+
+
+class _KeyRefusal(yaml.constructor.ConstructorError):
+    """A key that YAML allows and a configuration does not."""
+
+    def __init__(self, problem: str, mark: yaml.Mark) -> None:
+        super().__init__(None, None, problem, mark)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as Kubernetes takes it: keys are text, no key twice, a date is text."""
+
+    yaml_implicit_resolvers: Final = {  # type: ignore[misc]
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
+        """Refuse what a dict would hide: the second of two equal keys wins in it."""
+        seen = set()
+        for key_node, _ in node.value:
+            key = key_node.value
+            if key_node.tag not in {"tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"}:
+                raise _KeyRefusal(f"the key {key!r} must be text; quote it", key_node.start_mark)
+            if key in seen:
+                raise _KeyRefusal(f"the key {key!r} is here already", key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep=deep)
