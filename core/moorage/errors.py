@@ -11,8 +11,10 @@ __all__ = [
     "ApiError",
     "ConfigurationError",
     "KubeconfigError",
+    "LostAnswerError",
     "ManifestError",
     "MoorageError",
+    "NotServedError",
     "PluginError",
     "RecordingError",
     "UnreachableError",
@@ -47,6 +49,13 @@ class UnreachableError(MoorageError):
     """An API server that does not answer: refused, timed out, no such host, bad certificate."""
 
 
+class LostAnswerError(UnreachableError):
+    """A request that may have reached the API server, whose answer never came back whole.
+
+    Whether a write happened is unknown. Any other `UnreachableError` says that nothing was sent.
+    """
+
+
 class ApiError(MoorageError):
     """An API server's refusal: a ``Status`` object with its HTTP code.
 
@@ -62,3 +71,7 @@ class ApiError(MoorageError):
         self.code = code
         self.reason = reason
         self.retry_after = retry_after
+
+
+class NotServedError(ApiError):
+    """A group, version or resource that the API server does not serve (404 on its list)."""
