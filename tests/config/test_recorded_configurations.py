@@ -119,7 +119,7 @@ ACCEPTED = [name for name, case in CASES.items() if "error" not in case]
 
 
 def plugins_by_point(recorded: dict[str, Any]) -> dict[str, tuple[EnabledPlugin, ...]]:
-    """The plugins of one recorded profile, in our spelling of the extension points."""
+    """Read the plugins of one recorded profile, in our spelling of the extension points."""
     return {
         to_snake(point): tuple(
             EnabledPlugin(plugin["Name"], plugin["Weight"])
@@ -131,7 +131,7 @@ def plugins_by_point(recorded: dict[str, Any]) -> dict[str, tuple[EnabledPlugin,
 
 
 def implemented_points() -> dict[str, frozenset[str]]:
-    """What each default plugin implements: where the recorded default configuration runs it."""
+    """Tell what each default plugin implements: where the recorded default profile runs it."""
     points: dict[str, set[str]] = {}
     for point, plugins in plugins_by_point(CASES["minimal"]["effective"][0]).items():
         for plugin in plugins:
@@ -143,7 +143,7 @@ IMPLEMENTED = implemented_points()
 
 
 def expand(text: str) -> list[dict[str, tuple[EnabledPlugin, ...]]]:
-    """The extension points of every profile, as whoever assembles profiles asks for them."""
+    """Ask for the extension points of every profile, as whoever assembles profiles does."""
     return [
         extension_points(
             profile.plugins,
@@ -189,7 +189,7 @@ def test_defaults_are_filled_in_as_kube_scheduler_writes_them(name: str) -> None
 
 
 def without_arguments(document: dict[str, Any]) -> dict[str, Any]:
-    """The document but for plugin arguments, whose defaults are the plugins' to fill in."""
+    """Leave out plugin arguments, whose defaults are the plugins' to fill in."""
     profiles = [
         {key: value for key, value in profile.items() if key != "pluginConfig"}
         for profile in document["profiles"]
@@ -213,11 +213,11 @@ def test_written_arguments_are_those_that_kube_scheduler_kept(name: str) -> None
             assert contains(theirs[entry["name"]], entry["args"])
 
 
-def contains(whole: Any, part: Any) -> bool:
-    """Whether `whole` has everything in `part`, and at most defaults beside it."""
-    if isinstance(part, dict):
+def contains(whole: object, part: object) -> bool:
+    """Tell whether `whole` has everything in `part`, and at most defaults beside it."""
+    if isinstance(part, dict) and isinstance(whole, dict):
         return all(key in whole and contains(whole[key], value) for key, value in part.items())
-    return bool(whole == part)
+    return whole == part
 
 
 @pytest.mark.parametrize("name", REFUSED_HERE)

@@ -54,6 +54,12 @@ def _of_leader_election(election: LeaderElection) -> Iterator[Problem]:
             "leaderElection.resourceLock",
             f"must be 'leases', the only lock there is, got {election.resource_lock!r}",
         )
+    for name, text in (
+        ("resourceName", election.resource_name),
+        ("resourceNamespace", election.resource_namespace),
+    ):
+        if not text:
+            yield Problem(f"leaderElection.{name}", "must not be empty")
     times = {
         "leaseDuration": election.lease_duration,
         "renewDeadline": election.renew_deadline,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from moorage.config.checks import problems
 from moorage.config.defaults import with_defaults
 from moorage.config.schema import API_VERSION, KIND, KubeSchedulerConfiguration
-from moorage.config.sentences import Problem, refusal, validation_sentence
+from moorage.config.sentences import Problem, refusal, shown, validation_sentence
 from moorage.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["load_configuration", "parse_configuration"]
 
+_TEXT: Final = "tag:yaml.org,2002:str"
+_MERGE: Final = "tag:yaml.org,2002:merge"
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 
 
@@ -60,15 +62,13 @@ def _document(text: str, *, file: str) -> dict[str, Any]:
     try:
         document = yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of SafeLoader
     except yaml.YAMLError as error:
-        raise ConfigurationError(f"{file}: {_yaml_problem(error)}") from error
+        raise ConfigurationError(f"{file}: {_yaml_problem(error, text)}") from error
     except RecursionError:
         raise ConfigurationError(f"{file}: nested too deeply to be a configuration") from None
     if document is None:
         raise ConfigurationError(f"{file}: empty; it must hold a {KIND} of {API_VERSION}")
     if not isinstance(document, dict):
-        raise ConfigurationError(
-            f"{file}: must hold a mapping, a {KIND}, not a {type(document).__name__}"
-        )
+        raise ConfigurationError(f"{file}: must hold a mapping, a {KIND}, not {shown(document)}")
     return document
 
 
@@ -80,13 +80,19 @@ def _require_supported_type(document: dict[str, Any], *, file: str) -> None:
             raise refusal([Problem(key, f"{found}; write {key}: {supported}")], file=file)
 
 
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem is None:
+def _yaml_problem(error: yaml.YAMLError, text: str) -> str:
+    """Say what PyYAML found in `text`, with the line and without the words of its parser."""
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        return f"line {line}: not YAML: it has the control character {chr(error.character)!r}"
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return f"not YAML: {' '.join(str(error).split())}"
-    where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+    where, problem = f"line {error.problem_mark.line + 1}", error.problem or "unreadable"
     if isinstance(error, _KeyRefusal):
-        return f"{where}{error.problem}"
-    return f"{where}not YAML: {error.problem.replace('<stream end>', 'the end of the file')}"
+        return f"{where}: {problem}"
+    if "another document" in problem:
+        return f"{where}: a second document; a configuration is a single one"
+    return f"{where}: not YAML: {problem.replace('<stream end>', 'the end of the file')}"
 
 
 class _KeyRefusal(yaml.constructor.ConstructorError):
@@ -108,10 +114,11 @@ class _Loader(yaml.SafeLoader):
         """Refuse what a dict would hide: the second of two equal keys wins in it."""
         seen = set()
         for key_node, _ in node.value:
-            key = key_node.value
-            if key_node.tag not in {"tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"}:
-                raise _KeyRefusal(f"the key {key!r} must be text; quote it", key_node.start_mark)
+            key, mark = key_node.value, key_node.start_mark
+            if key_node.tag not in {_TEXT, _MERGE}:
+                shown = f"the key {key!r}" if isinstance(key, str) else "a key"
+                raise _KeyRefusal(f"{shown} must be text; quote it", mark)
             if key in seen:
-                raise _KeyRefusal(f"the key {key!r} is here already", key_node.start_mark)
+                raise _KeyRefusal(f"the key {key!r} is here already", mark)
             seen.add(key)
         return super().construct_mapping(node, deep=deep)

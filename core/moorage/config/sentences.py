@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-__all__ = ["Problem", "closest", "field_path", "refusal", "validation_sentence"]
+__all__ = ["Problem", "closest", "field_path", "refusal", "shown", "validation_sentence"]
 
 _KINDS: Final = {
     "bool": "true or false",
@@ -41,14 +41,15 @@ _KINDS: Final = {
     "tuple": "a list",
 }
 _SENTENCES: Final = {
-    "enum": "must be {expected}, got {shown}",
-    "greater_than": "must be greater than {gt}, got {shown}",
-    "greater_than_equal": "must be at least {ge}, got {shown}",
-    "less_than": "must be less than {lt}, got {shown}",
-    "less_than_equal": "must be at most {le}, got {shown}",
-    "literal_error": "must be {expected}, got {shown}",
+    "enum": "must be {expected}, got {got}",
+    "greater_than": "must be greater than {gt}, got {got}",
+    "greater_than_equal": "must be at least {ge}, got {got}",
+    "less_than": "must be less than {lt}, got {got}",
+    "less_than_equal": "must be at most {le}, got {got}",
+    "literal_error": "must be {expected}, got {got}",
     "missing": "required, but not there",
-    "multiple_of": "must be a multiple of {multiple_of}, got {shown}",
+    "multiple_of": "must be a multiple of {multiple_of}, got {got}",
+    "string_pattern_mismatch": "must match the pattern {pattern}, got {got}",
     "too_long": "takes at most {max_length} items, got {actual_length}",
     "too_short": "needs at least {min_length} items, got {actual_length}",
 }
@@ -126,7 +127,7 @@ def _words(found: Sequence[tuple[ErrorDetails, type[BaseModel] | None]]) -> str:
     details, parent = found[0]
     kinds = dict.fromkeys(_kind(each) for each, _ in found)
     if None not in kinds:
-        return f"expected {' or '.join(map(str, kinds))}, got {_shown(details['input'])}"
+        return f"expected {' or '.join(map(str, kinds))}, got {shown(details['input'])}"
     return _other_words(details, parent)
 
 
@@ -138,7 +139,7 @@ def _kind(details: ErrorDetails) -> str | None:
 
 def _other_words(details: ErrorDetails, parent: type[BaseModel] | None) -> str:
     context: Mapping[str, Any] = details.get("ctx", {})
-    kind, shown = details["type"], _shown(details["input"])
+    kind, got = details["type"], shown(details["input"])
     if kind == "extra_forbidden":
         words = _unknown_field(str(details["loc"][-1]), parent)
     elif kind in {"value_error", "assertion_error"} and "error" in context:
@@ -146,11 +147,10 @@ def _other_words(details: ErrorDetails, parent: type[BaseModel] | None) -> str:
     elif kind == "string_too_short" and context["min_length"] == 1:
         words = "must not be empty"
     elif kind in _SENTENCES:
-        words = _SENTENCES[kind].format(**context, shown=shown)
+        words = _SENTENCES[kind].format(**context, got=got)
     else:
-        message = details["msg"].replace("Input should be", "must be")
-        message = message.replace("Input should", "must")
-        words = f"{message[:1].lower()}{message[1:]}, got {shown}"
+        message = details["msg"].replace("Input should", "must").replace("should", "must")
+        words = f"{message[:1].lower()}{message[1:]}, got {got}"
     return words
 
 
@@ -167,7 +167,7 @@ def _unknown_field(name: str, parent: type[BaseModel] | None) -> str:
     return f"unknown field; the fields here are {', '.join(sorted(known))}"
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """Show a value as its writer would know it again, cut to a length that fits a line."""
     if isinstance(value, str):
         return repr(value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}...")
