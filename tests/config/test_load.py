@@ -68,6 +68,7 @@ def test_a_key_twice_in_json_is_refused_with_its_line() -> None:
         pytest.param(f"{HEAD}? [a]\n: 2\n", "line 3: a key must be text; quote it", id="list-key"),
         pytest.param(f"{HEAD}profiles: !!python/tuple []\n", "line 3: not YAML: could not determine a constructor for the tag 'tag:yaml.org,2002:python/tuple'", id="tag"),
         pytest.param(f"{HEAD}profiles: \x07\n", "line 3: not YAML: it has the control character '\\x07'", id="control"),
+        pytest.param(f"{HEAD}profiles: &a [*a]\n", "line 3: an alias refers to what it stands in itself", id="cycle"),
         pytest.param(f"{HEAD}profiles: {'[' * 5000}\n", "nested too deeply to be a configuration", id="deep"),
         pytest.param(f"{HEAD}paralelism: 1\n", "paralelism: unknown field; did you mean parallelism?", id="misspelt"),
         pytest.param(f"{HEAD}healthzBindAddress: ''\n", "healthzBindAddress: unknown field", id="of-an-older-version"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import yaml
 from pydantic import ValidationError
@@ -88,27 +88,34 @@ def _yaml_problem(error: yaml.YAMLError, text: str) -> str:
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return f"not YAML: {' '.join(str(error).split())}"
     where, problem = f"line {error.problem_mark.line + 1}", error.problem or "unreadable"
-    if isinstance(error, _KeyRefusal):
+    if isinstance(error, _Refusal):
         return f"{where}: {problem}"
     if "another document" in problem:
         return f"{where}: a second document; a configuration is a single one"
     return f"{where}: not YAML: {problem.replace('<stream end>', 'the end of the file')}"
 
 
-class _KeyRefusal(yaml.constructor.ConstructorError):
-    """A key that YAML allows and a configuration does not."""
+class _Refusal(yaml.constructor.ConstructorError):
+    """What YAML allows and a configuration does not."""
 
     def __init__(self, problem: str, mark: yaml.Mark) -> None:
         super().__init__(None, None, problem, mark)
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as Kubernetes takes it: keys are text, no key twice, a date is text."""
+    """YAML as Kubernetes takes it: keys are text, none twice; a date is text; it is a tree."""
 
-    yaml_implicit_resolvers: Final = {  # type: ignore[misc]
+    yaml_implicit_resolvers: ClassVar[dict[str, list[Any]]] = {
         first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Refuse an alias to what it stands in itself: such a document has no end."""
+        node = super().compose_node(parent, index)
+        if node is not None and node.end_mark is None:  # not complete, so still being composed
+            raise _Refusal("an alias refers to what it stands in itself", node.start_mark)
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
         """Refuse what a dict would hide: the second of two equal keys wins in it."""
@@ -116,9 +123,9 @@ class _Loader(yaml.SafeLoader):
         for key_node, _ in node.value:
             key, mark = key_node.value, key_node.start_mark
             if key_node.tag not in {_TEXT, _MERGE}:
-                shown = f"the key {key!r}" if isinstance(key, str) else "a key"
-                raise _KeyRefusal(f"{shown} must be text; quote it", mark)
+                subject = f"the key {key!r}" if isinstance(key, str) else "a key"
+                raise _Refusal(f"{subject} must be text; quote it", mark)
             if key in seen:
-                raise _KeyRefusal(f"the key {key!r} is here already", mark)
+                raise _Refusal(f"the key {key!r} is here already", mark)
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
