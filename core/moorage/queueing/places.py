@@ -1,33 +1,43 @@
 """Where a pod can be, and how it gets from one place to another.
 
 ```
-                       add                             pop
-     OUTSIDE ------------------------------> ACTIVE ---------> IN_FLIGHT ---> OUTSIDE
-        |                                    ^  ^  ^           ^ |  |  |  done (bound, or gone)
-        | add,                  backoff over,|  |  |  requeue  | |  |  |
-        | PreEnqueue refuses       activate  |  |  +-----------|-+  |  |
-        |                                    |  |   (after an  |    |  |
-        |                                    |  |    event)    |    |  |
-        |              requeue (error,    BACKOFF -------------+    |  |
-        |              or after an event)  ^ | ^     pop (nothing   |  |
-        |             +--------------------|-|-|---- active, no ----+  |
-        |             |                    | | |     error)            |
-        |             +--------------------+ | |                       |
-        |                                    | | event, update, flush; |
-        |      event, update, activate,      | | backoff not over      |
-        |      flush; backoff over           | |                       |  requeue (refused)
-        |      (to ACTIVE)  <------------ UNSCHEDULABLE <--------------+
-        v                                      |                       |
-      GATED <----------------------------------+-----------------------+
-        |         PreEnqueue refuses a pod that was about to enter ACTIVE or BACKOFF
-        +---> ACTIVE or BACKOFF: an event of the gating plugin, an update of the pod,
-              activate or flush, and PreEnqueue passes
-     any place ---> OUTSIDE: delete
+           add                    pop                       done
+  OUTSIDE -----> ACTIVE ----------------------> IN_FLIGHT -------> OUTSIDE
+                 ^  ^                            ^  |  |
+    backoff over |  |   pop, if nothing else is  |  |  |
+                 |  |   active, no error         |  |  |
+                 |  |                            |  |  |
+               BACKOFF --------------------------+  |  |
+                 ^  ^                               |  |
+                 |  |   requeue: an error, or an    |  |
+                 |  |   event came meanwhile        |  |
+                 |  +-------------------------------+  |
+                 |                                     |  requeue: refused
+                 |  event, update or flush             |
+               UNSCHEDULABLE <-------------------------+
+
+  to ACTIVE too:  from UNSCHEDULABLE by the same if no backoff is left, or by activate;
+                  from IN_FLIGHT after an event that helps a pending plugin
+  to GATED:       whoever is about to enter ACTIVE or BACKOFF and is refused by PreEnqueue;
+                  from there by an event of the gating plugin, update, activate or flush
+  to OUTSIDE:     from everywhere by delete
+```
+
+As a table, from left to top:
+
+```
+               ACTIVE  BACKOFF  UNSCHEDULABLE  GATED  IN_FLIGHT  OUTSIDE
+OUTSIDE        x                               x
+ACTIVE                                                x          x
+BACKOFF        x                                      x          x
+UNSCHEDULABLE  x       x                       x                 x
+GATED          x       x                       x                 x
+IN_FLIGHT      x       x        x              x                 x
 ```
 
 PreEnqueue is asked whenever a pod is about to enter ACTIVE or BACKOFF, but not again on the way from
 BACKOFF to ACTIVE: a pod in backoff may be popped at any time, so it has been let in already.
-`TRANSITIONS` is the same as a table; `moorage.queueing.ledger` refuses everything else.
+`TRANSITIONS` gives each its cause; `moorage.queueing.ledger` refuses everything else.
 """
 
 from __future__ import annotations
