@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 from pydantic import ValidationError
@@ -105,11 +105,6 @@ class _Refusal(yaml.constructor.ConstructorError):
 class _Loader(yaml.SafeLoader):
     """YAML as Kubernetes takes it: keys are text, none twice; a date is text; it is a tree."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, list[Any]]] = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Refuse an alias to what it stands in itself: such a document has no end."""
         node = super().compose_node(parent, index)
@@ -129,3 +124,9 @@ class _Loader(yaml.SafeLoader):
                 raise _Refusal(f"the key {key!r} is here already", mark)
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
