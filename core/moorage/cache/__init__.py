@@ -13,6 +13,6 @@ from __future__ import annotations
 
 from moorage.cache.changes import ChangeLog
 from moorage.cache.cluster import ClusterCache
-from moorage.cache.view import LabelColumnView, NodesView
+from moorage.cache.view import LabelColumnView, NodeInfo, NodesView
 
-__all__ = ["ChangeLog", "ClusterCache", "LabelColumnView", "NodesView"]
+__all__ = ["ChangeLog", "ClusterCache", "LabelColumnView", "NodeInfo", "NodesView"]

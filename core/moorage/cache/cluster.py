@@ -80,6 +80,11 @@ class ClusterCache:
         return len(self._assumed)
 
     @property
+    def standing(self) -> tuple[int, int]:
+        """Changes whenever a node or a fact of the cluster does; pods do not change it."""
+        return self.node_changes.end, sum(self.facts.values())
+
+    @property
     def row_count(self) -> int:
         """One more than the highest row in use."""
         return len(self._names)

@@ -1,1 +1,8 @@
-"""What a plugin author reads: extension points, verdicts, cycle state, the host and profiles."""
+"""What a plugin author reads: extension points, verdicts, notes, and how a profile is assembled.
+
+In: plugin classes and arguments. Out: a `Framework`, the hooks of one profile resolved into
+ordered calls. Not here: configuration files (`moorage.config`), when hooks are called
+(`moorage.cycle`, `moorage.binding`, `moorage.queueing`). May import `cache`, `api`, `model`, `errors`.
+
+Read `hookspecs.py` first: it is the contract.
+"""

@@ -1,0 +1,155 @@
+"""One plugin's answers about pods that look the same to it, kept as long as they hold.
+
+The plugin declares what its answer for a row depends on; the cache logs which rows changed. So
+after one pod was placed, one row is asked again, not five thousand.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.cache import ClusterCache
+from moorage.cycle.asking import Asker, PreFiltered
+from moorage.cycle.steps import Step
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.plugin import Depends
+from moorage.model.pod_info import PodInfo
+
+__all__ = ["Freshness", "PluginAnswers"]
+
+
+class Freshness:
+    """How far a reader of rows has followed the cluster's changes."""
+
+    __slots__ = ("_capacity", "_cluster", "_depends", "_facts", "_nodes", "_pods")
+
+    def __init__(self, cluster: ClusterCache, depends: Depends) -> None:
+        self._cluster = cluster
+        self._depends = depends
+        self._nodes = self._pods = -1
+        self._facts: tuple[int, ...] = ()
+        self._capacity = 0
+
+    def stale_rows(self, *, valid_only: bool = True) -> NDArray[np.intp] | None:
+        """Return the rows that must be asked again, and count them as asked; None: all.
+
+        Rows that are no nodes any more cannot be asked; `valid_only` leaves them out.
+        """
+        cluster, depends = self._cluster, self._depends
+        nodes, pods = self._nodes, self._pods
+        facts = tuple(cluster.facts.get(name, 0) for name in depends.facts)
+        known = nodes >= 0 and facts == self._facts and self._capacity == cluster.columns.capacity
+        self._facts, self._capacity = facts, cluster.columns.capacity
+        # Nodes that come are changed nodes, whatever the plugin depends on.
+        self._nodes, self._pods = cluster.node_changes.end, cluster.pod_changes.end
+        if not known:
+            return None
+        rows = cluster.node_changes.since(nodes)
+        if depends.pods:
+            more = cluster.pod_changes.since(pods)
+            if rows is None or more is None:
+                return None
+            if not rows.size:
+                rows = more
+            elif more.size:
+                rows = np.union1d(rows, more)
+        if valid_only and rows is not None and rows.size:
+            rows = rows[cluster.columns.valid[rows]]
+        return rows
+
+
+class PluginAnswers:
+    """What one plugin says of all rows, for one `sign` fragment.
+
+    `codes` (capacity,) int16 by row, 0 where the row passes, None: all pass. `raw` (capacity,)
+    int64 or float64 by row, None: the plugin does not score this pod. Entries of rows that are
+    not nodes mean nothing. `filter_version` and `score_version` count the times that everything
+    was asked anew; `raw_version` counts changes of any raw score.
+    """
+
+    def __init__(self, step: Step, asker: Asker, cluster: ClusterCache) -> None:
+        self.step = step
+        self.state = CycleState()
+        self.pre_filtered = PreFiltered()
+        self.codes: NDArray[np.int16] | None = None
+        self.raw: NDArray[Any] | None = None
+        self.filter_version = self.score_version = self.raw_version = 0
+        self._asker = asker
+        self._cluster = cluster
+        self._filter_freshness = Freshness(cluster, step.plugin.filter_depends or Depends())
+        self._score_freshness = Freshness(cluster, step.plugin.score_depends or Depends())
+
+    @property
+    def passes_all(self) -> bool:
+        """Whether the plugin has nothing against any row."""
+        return self.codes is None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held in arrays."""
+        return sum(array.nbytes for array in (self.codes, self.raw) if array is not None)
+
+    def refresh_filter(self, info: PodInfo) -> None:
+        """Bring `pre_filtered` and `codes` up to date."""
+        rows = self._filter_freshness.stale_rows()
+        if rows is None:
+            self._filter_all(info)
+        elif rows.size and self._filters:
+            view = self._cluster.view_of(rows)
+            codes = self._asker.filter(self.step, self.state, info, view)
+            if codes is not None:
+                if self.codes is None:
+                    self.codes = np.zeros(self._cluster.columns.capacity, dtype=np.int16)
+                    self.filter_version += 1
+                self.codes[rows] = codes
+            elif self.codes is not None:
+                self.codes[rows] = 0
+
+    def refresh_scores(self, info: PodInfo, feasible: NDArray[np.intp] | None) -> None:
+        """Bring `raw` up to date; `feasible` are the rows that passed, for `pre_score`."""
+        rows = self._score_freshness.stale_rows()
+        if rows is None:
+            self._score_all(info, feasible)
+        elif rows.size and self.raw is not None:
+            view = self._cluster.view_of(rows)
+            raw = self._asker.score(self.step, self.state, info, view)
+            if raw.dtype != self.raw.dtype:
+                self.raw = self.raw.astype(np.float64)
+            if self.step.normalize is None or not np.array_equal(self.raw[rows], raw):
+                self.raw[rows] = raw
+                self.raw_version += 1
+
+    @property
+    def _filters(self) -> bool:
+        return self.step.filter is not None and self.pre_filtered.verdict.is_success
+
+    def _filter_all(self, info: PodInfo) -> None:
+        view = self._cluster.view()
+        self.state = CycleState()
+        self.filter_version += 1
+        self.codes = None
+        # What pre_score noted went with the notes.
+        self._score_freshness = Freshness(
+            self._cluster, self.step.plugin.score_depends or Depends()
+        )
+        self.pre_filtered = self._asker.pre_filter(self.step, self.state, info, view)
+        if self._filters:
+            codes = self._asker.filter(self.step, self.state, info, view)
+            if codes is not None:
+                self.codes = np.zeros(self._cluster.columns.capacity, dtype=np.int16)
+                self.codes[view.rows] = codes
+
+    def _score_all(self, info: PodInfo, feasible: NDArray[np.intp] | None) -> None:
+        cluster = self._cluster
+        self.score_version += 1
+        self.raw_version += 1
+        self.raw = None
+        view = cluster.view()
+        passed = view if feasible is None else cluster.view_of(feasible)
+        if self._asker.pre_score(self.step, self.state, info, passed):
+            raw = self._asker.score(self.step, self.state, info, view)
+            self.raw = np.zeros(cluster.columns.capacity, dtype=raw.dtype)
+            self.raw[view.rows] = raw

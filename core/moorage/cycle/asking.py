@@ -1,0 +1,227 @@
+"""One question to one plugin, and the check of its answer.
+
+Whatever a plugin answers wrongly becomes a `PluginError` that names it, its distribution and the
+hook, so that a bad plugin costs a pod its turn and the scheduler nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.cache import NodeInfo, NodesView
+from moorage.cycle.steps import Step
+from moorage.errors import PluginError
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.profile import Framework, Hook
+from moorage.framework.scaling import HIGHEST_SCORE
+from moorage.framework.verdict import SUCCESS, Code, Verdict
+from moorage.model.pod_info import PodInfo
+
+__all__ = ["Asker", "PreFiltered"]
+
+_LARGEST_CODE = 32767
+
+
+class PreFiltered(NamedTuple):
+    """What a plugin's `pre_filter` said; `names` are the only nodes to look at, None: all."""
+
+    verdict: Verdict = SUCCESS
+    names: frozenset[str] | None = None
+
+
+class Asker:
+    """Asks the plugins of one profile; every method raises PluginError for a broken contract."""
+
+    def __init__(self, framework: Framework) -> None:
+        self._framework = framework
+
+    def sign(self, hook: Hook, info: PodInfo) -> Any:  # noqa: ANN401 - any hashable
+        """Ask for a fragment; None where the pod cannot be signed."""
+        try:
+            fragment = hook.call(info.pod, info)
+            hash(fragment)
+        except Exception as error:
+            raise self._framework.fault(hook, error) from error
+        return fragment
+
+    def pre_filter(
+        self, step: Step, state: CycleState, info: PodInfo, nodes: NodesView
+    ) -> PreFiltered:
+        """Ask `pre_filter`, where the plugin has one."""
+        hook = step.pre_filter
+        if hook is None:
+            return PreFiltered()
+        answer = self._call(hook, state, info.pod, info, nodes)
+        if answer is None or isinstance(answer, Verdict):
+            return PreFiltered(self._framework.check_verdict(hook, answer))
+        if isinstance(answer, Iterable) and not isinstance(answer, str):
+            names = frozenset(answer)
+            if all(isinstance(name, str) for name in names):
+                return PreFiltered(names=names)
+        raise self._wrong(hook, "a Verdict, names of nodes, or None", answer)
+
+    def filter(
+        self, step: Step, state: CycleState, info: PodInfo, nodes: NodesView
+    ) -> NDArray[np.int16] | None:
+        """Ask which nodes pass: (n,) int16 codes, 0 where it passes; None: all do."""
+        hook = step.filter
+        if hook is None:
+            return None
+        if step.takes_nodes_singly:
+            return self._filter_singly(hook, state, info, nodes)
+        answer = self._call(hook, state, info.pod, info, nodes)
+        if answer is None:
+            return None
+        if not isinstance(answer, np.ndarray) or answer.shape != (len(nodes),):
+            raise self._wrong(hook, f"an array of shape ({len(nodes)},)", answer)
+        if answer.dtype == np.bool_:
+            return (~answer).view(np.int8).astype(np.int16)
+        if answer.dtype.kind not in "iu":
+            raise self._wrong(hook, "bool or integers", answer)
+        if answer.size and (answer.min() < 0 or answer.max() > _LARGEST_CODE):
+            raise self._wrong(hook, f"codes from 0 to {_LARGEST_CODE}", answer)
+        return answer.astype(np.int16, copy=False)
+
+    def explain(self, step: Step, state: CycleState, info: PodInfo, code: int) -> Verdict:
+        """Turn a code into a verdict that names the plugin."""
+        if step.takes_nodes_singly:
+            verdicts: list[Verdict] = state["moorage.verdicts"]
+            return verdicts[code - 1].of(step.name)
+        if step.explain is None:
+            return Verdict.unschedulable(f"node(s) didn't satisfy plugin {step.name}").of(step.name)
+        answer = self._call(step.explain, state, info.pod, code)
+        if not isinstance(answer, Verdict) or answer.is_success:
+            raise self._wrong(step.explain, "a Verdict that refuses", answer)
+        return answer.of(step.name)
+
+    def pre_score(self, step: Step, state: CycleState, info: PodInfo, nodes: NodesView) -> bool:
+        """Ask `pre_score`; False where the plugin skips scoring this pod."""
+        hook = step.pre_score
+        if hook is None:
+            return True
+        verdict = self._framework.check_verdict(
+            hook, self._call(hook, state, info.pod, info, nodes)
+        )
+        if verdict.code is Code.SKIP:
+            return False
+        if not verdict.is_success:
+            raise PluginError(
+                f"plugin {step.name!r} ({self._framework.origin(step.name)}) refused the pod in "
+                f"pre_score, where only Skip is allowed: {verdict.message}"
+            )
+        return True
+
+    def score(self, step: Step, state: CycleState, info: PodInfo, nodes: NodesView) -> NDArray[Any]:
+        """Ask for raw scores: (n,) int64 or float64, finite."""
+        hook = step.score
+        assert hook is not None  # noqa: S101 - only scoring steps are asked
+        if hook.name == "score":
+            answer: Any = np.array(
+                [
+                    self._call(hook, state, info.pod, info, NodeInfo(nodes, position))
+                    for position in range(len(nodes))
+                ]
+            )
+        else:
+            answer = self._call(hook, state, info.pod, info, nodes)
+        if not isinstance(answer, np.ndarray) or answer.shape != (len(nodes),):
+            raise self._wrong(hook, f"numbers, one for each of {len(nodes)} nodes", answer)
+        if answer.dtype.kind in "iub":
+            return answer.astype(np.int64, copy=False)
+        if answer.dtype.kind != "f" or not np.isfinite(answer).all():
+            raise self._wrong(hook, "finite numbers", answer)
+        return answer.astype(np.float64, copy=False)
+
+    def normalize(
+        self,
+        step: Step,
+        state: CycleState,
+        info: PodInfo,
+        scores: NDArray[Any],
+        nodes: NodesView,
+    ) -> NDArray[np.int64]:
+        """Bring raw scores to integers 0 to 100; (n,) int64."""
+        if step.normalize is not None:
+            scores.flags.writeable = False
+            answer = self._call(step.normalize, state, info.pod, scores, nodes)
+            return self.check_scores(step.normalize, answer, len(nodes))
+        assert step.score is not None  # noqa: S101 - only scoring steps are asked
+        return self.check_scores(step.score, scores, len(nodes))
+
+    def check_scores(self, hook: Hook, scores: object, count: int) -> NDArray[np.int64]:
+        """Return scores as (count,) int64; PluginError unless all are integers 0 to 100."""
+        if not isinstance(scores, np.ndarray) or scores.shape != (count,):
+            raise self._wrong(hook, f"an array of shape ({count},)", scores)
+        whole = scores
+        if scores.dtype.kind == "f":
+            whole = scores.astype(np.int64)
+            if not np.array_equal(whole, scores):
+                raise self._wrong(hook, "whole numbers (add normalize_scores)", scores)
+        elif scores.dtype.kind not in "iu":
+            raise self._wrong(hook, "integers", scores)
+        if count and (whole.min() < 0 or whole.max() > HIGHEST_SCORE):
+            raise self._wrong(
+                hook, f"scores from 0 to {HIGHEST_SCORE} (add normalize_scores)", scores
+            )
+        return whole.astype(np.int64, copy=False)
+
+    def add_pods(
+        self,
+        step: Step,
+        state: CycleState,
+        info: PodInfo,
+        nodes: NodesView,
+        added: list[tuple[int, PodInfo]],
+    ) -> CycleState:
+        """Return a clone of the notes that reckons with pods added to rows."""
+        if step.add_pods is None:
+            return state
+        clone = state.clone()
+        positions = np.array([position for position, _ in added], dtype=np.intp)
+        self._call(step.add_pods, clone, info.pod, nodes, positions, [pod for _, pod in added])
+        return clone
+
+    def _filter_singly(
+        self, hook: Hook, state: CycleState, info: PodInfo, nodes: NodesView
+    ) -> NDArray[np.int16]:
+        verdicts: list[Verdict] = state.setdefault("moorage.verdicts", [])
+        codes = np.zeros(len(nodes), dtype=np.int16)
+        for position in range(len(nodes)):
+            verdict = self._framework.check_verdict(
+                hook, self._call(hook, state, info.pod, info, NodeInfo(nodes, position))
+            )
+            if verdict.code is Code.ERROR:
+                raise PluginError(
+                    f"plugin {hook.plugin!r} ({self._framework.origin(hook.plugin)}) failed on "
+                    f"node {nodes.name(position)}: {verdict.message}"
+                )
+            if not verdict.is_success:
+                if verdict not in verdicts:
+                    verdicts.append(verdict)
+                codes[position] = verdicts.index(verdict) + 1
+        return codes
+
+    def _call(self, hook: Hook, *arguments: Any) -> Any:  # noqa: ANN401 - as the hook has them
+        try:
+            return hook.call(*arguments)
+        except Exception as error:
+            raise self._framework.fault(hook, error) from error
+
+    def _wrong(self, hook: Hook, wanted: str, answer: object) -> PluginError:
+        return PluginError(
+            f"plugin {hook.plugin!r} ({self._framework.origin(hook.plugin)}) returned "
+            f"{_describe(answer)} from {hook.name}; wanted {wanted}"
+        )
+
+
+def _describe(answer: object) -> str:
+    if isinstance(answer, np.ndarray):
+        text = f"an array of shape {answer.shape}, dtype {answer.dtype}"
+        if answer.size and answer.dtype.kind in "iuf":
+            text += f", values {answer.min():g} to {answer.max():g}"
+        return text
+    return f"{type(answer).__name__} {answer!r}"[:80]

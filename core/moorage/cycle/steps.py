@@ -1,0 +1,65 @@
+"""What a profile's plugins are asked in a cycle, and in which order."""
+
+from __future__ import annotations
+
+from moorage.framework.plugin import Plugin
+from moorage.framework.profile import Framework, Hook
+
+__all__ = ["Plan", "Step"]
+
+
+class Step:
+    """One plugin's part in the cycle: its hooks at the points where the profile enables it.
+
+    `is_shared`: pods with equal `sign` fragments share its answers, since it declared what its
+    answers for a row depend on at each of these points.
+    """
+
+    def __init__(self, framework: Framework, plugin: Plugin) -> None:
+        self.plugin = plugin
+        self.name = plugin.name
+        self.place = framework.plugins.index(plugin)
+        self.pre_filter = _enabled(framework, "pre_filter", self.name)
+        self.filter = _enabled(framework, "filter", self.name)
+        self.pre_score = _enabled(framework, "pre_score", self.name)
+        self.score = _enabled(framework, "score", self.name)
+        self.explain = framework.hook(self.name, "explain")
+        self.normalize = framework.hook(self.name, "normalize_scores")
+        self.add_pods = framework.hook(self.name, "add_pods")
+        self.sign = framework.hook(self.name, "sign")
+        self.weight = self.score.weight if self.score else 0
+        self.is_shared = (
+            self.sign is not None
+            and ((self.filter or self.pre_filter) is None or plugin.filter_depends is not None)
+            and ((self.score or self.pre_score) is None or plugin.score_depends is not None)
+        )
+
+    @property
+    def takes_nodes_singly(self) -> bool:
+        """Whether the plugin filters one node at a time."""
+        return self.filter is not None and self.filter.name == "filter"
+
+    def __repr__(self) -> str:
+        return f"Step({self.name})"
+
+
+class Plan:
+    """All steps of a profile, in the configured order of each extension point."""
+
+    def __init__(self, framework: Framework) -> None:
+        steps = {plugin.name: Step(framework, plugin) for plugin in framework.plugins}
+        ordered = {
+            point: tuple(steps[hook.plugin] for hook in framework.points[point])
+            for point in ("pre_filter", "filter", "pre_score", "score")
+        }
+        self.pre_filters = ordered["pre_filter"]
+        self.filters = ordered["filter"]
+        self.scores = ordered["score"]
+        asked = dict.fromkeys(step for part in ordered.values() for step in part)
+        self.shared = tuple(step for step in asked if step.is_shared)
+        self.unshared = tuple(step for step in asked if not step.is_shared)
+        self.signs = tuple(step.sign for step in self.shared if step.sign is not None)
+
+
+def _enabled(framework: Framework, point: str, plugin: str) -> Hook | None:
+    return next((hook for hook in framework.points[point] if hook.plugin == plugin), None)

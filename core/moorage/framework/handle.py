@@ -1,0 +1,164 @@
+"""A plugin's way to the rest of the scheduler."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+import numpy as np
+from prometheus_client import CollectorRegistry
+
+from moorage.cache.cluster import ClusterCache
+from moorage.errors import PluginError
+from moorage.framework.informing import InformedKind, Informer, Informers
+from moorage.framework.waiting_pods import WaitingPods
+from moorage.model.nodes import Node
+from moorage.model.pods import Pod
+
+if TYPE_CHECKING:
+    from moorage.api.client import ApiClient
+
+__all__ = ["Activator", "EventSink", "Handle", "Nominations", "Services"]
+
+T = TypeVar("T")
+
+
+class EventSink(Protocol):
+    """Where Events about pods go; never blocks."""
+
+    def __call__(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
+        """Record an Event of `kind` Normal or Warning."""
+        ...
+
+
+class Nominations(Protocol):
+    """Which pods are expected on which nodes."""
+
+    def nominated_on(self, node_name: str) -> Iterable[Any]:
+        """Return the pods (`PodInfo`) nominated to a node."""
+        ...
+
+
+Activator = Callable[[Iterable[str]], None]
+"""Moves waiting pods, by ``namespace/name``, to the active queue."""
+
+
+def _no_event(pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
+    """Drop an Event: there is nobody to send it to."""
+
+
+@dataclass(kw_only=True)
+class Services:
+    """What one process shares among its profiles and plugins; the runner fills it in.
+
+    `clock` gives monotonic seconds. `generator` is seeded, for ties and for plugins. `client` is
+    None where no API server is there (tests, `moorage verify`).
+    """
+
+    cluster: ClusterCache = field(default_factory=ClusterCache)
+    clock: Callable[[], float] = time.monotonic
+    generator: np.random.Generator = field(default_factory=np.random.default_rng)
+    shared: dict[str, Any] = field(default_factory=dict)
+    informers: Informers = field(default_factory=Informers)
+    waiting: WaitingPods = field(default_factory=WaitingPods)
+    registry: CollectorRegistry = field(
+        default_factory=lambda: CollectorRegistry(auto_describe=True)
+    )
+    client: ApiClient | None = None
+    events: EventSink = _no_event
+    activate: Activator = lambda _: None
+    nominations: Nominations | None = None
+
+
+class Handle:
+    """What a plugin instance may use; one for each plugin and profile."""
+
+    def __init__(self, services: Services, *, plugin_name: str, profile_name: str) -> None:
+        self._services = services
+        self.plugin_name = plugin_name
+        self.profile_name = profile_name
+        self.logger = logging.getLogger(f"moorage.plugins.{plugin_name}")
+
+    # The cluster
+
+    def nodes(self) -> Iterable[Node]:
+        """List all nodes."""
+        return self._services.cluster.nodes()
+
+    def node(self, name: str) -> Node | None:
+        """Return one node by name."""
+        row = self._services.cluster.row(name)
+        return None if row is None else self._services.cluster.node(row)
+
+    def pods(self) -> Iterable[Pod]:
+        """List all pods that are on nodes, assumed ones included."""
+        return (info.pod for info in self._services.cluster.pods())
+
+    def informer(self, group: str, version: str, plural: str) -> Informer:
+        """Return the store of another kind of object; ask for it in `start`.
+
+        One watch a process serves all plugins that ask; its changes reach the hints of plugins
+        that registered ``plural.version.group``.
+        """
+        return self._services.informers.get(InformedKind(group, version, plural))
+
+    # Pods on their way
+
+    @property
+    def waiting_pods(self) -> WaitingPods:
+        """The pods that wait in Permit."""
+        return self._services.waiting
+
+    def activate(self, keys: Iterable[str]) -> None:
+        """Try waiting pods, by ``namespace/name``, at once."""
+        self._services.activate(keys)
+
+    def nominated_pods(self, node_name: str) -> Iterable[Any]:
+        """Return the pods (`PodInfo`) that are nominated to a node."""
+        nominations = self._services.nominations
+        return () if nominations is None else nominations.nominated_on(node_name)
+
+    # The outside
+
+    @property
+    def client(self) -> ApiClient:
+        """The asyncio client of the API server; PluginError where there is none."""
+        if self._services.client is None:
+            raise PluginError(
+                f"plugin {self.plugin_name!r} needs an API server, and this run has none; "
+                "use it with `moorage run`"
+            )
+        return self._services.client
+
+    def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
+        """Record an Event of `kind` Normal or Warning about a pod; never blocks."""
+        self._services.events(pod, kind=kind, reason=reason, action=action, note=note)
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """The Prometheus registry of this process, for a plugin's own metrics."""
+        return self._services.registry
+
+    # The process
+
+    def clock(self) -> float:
+        """Return the time in monotonic seconds; virtual in simulations."""
+        return self._services.clock()
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """The seeded generator of this process; use it for every random choice."""
+        return self._services.generator
+
+    def shared(self, key: str, factory: Callable[[], T]) -> T:
+        """Return state of the process, the same for all profiles; made once by `factory`.
+
+        What is reserved in flight belongs here, or two profiles give out the same thing twice.
+        """
+        values = self._services.shared
+        if key not in values:
+            values[key] = factory()
+        return cast("T", values[key])

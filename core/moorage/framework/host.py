@@ -1,0 +1,192 @@
+"""Which plugins are installed, and how one is loaded.
+
+Entry points of the group ``moorage.plugins`` are read without importing what they name; a plugin
+is imported when a profile enables it or somebody asks about it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import importlib_metadata
+from packaging.requirements import InvalidRequirement, Requirement
+
+from moorage.errors import PluginError
+from moorage.framework.plugin import Plugin
+from moorage.framework.points import HOOK_ARGUMENTS, hooks_of, may_be_async
+
+__all__ = ["GROUP", "PluginSource", "Registry", "discover", "moorage_version"]
+
+GROUP = "moorage.plugins"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginSource:
+    """Where a plugin comes from: an entry point of a distribution, or a class given in code."""
+
+    name: str
+    distribution: str
+    version: str
+    built_for: str = ""
+    entry_point: importlib_metadata.EntryPoint | None = None
+    plugin: type[Plugin] | None = None
+    _loaded: list[type[Plugin]] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def origin(self) -> str:
+        """The distribution and its version, as errors name it."""
+        return f"{self.distribution} {self.version}".strip()
+
+    def load(self) -> type[Plugin]:
+        """Import the plugin and check its hooks; PluginError says what is wrong with it."""
+        if not self._loaded:
+            found = self.plugin if self.plugin is not None else self._import()
+            _check_hooks(found, self)
+            self._loaded.append(found)
+        return self._loaded[0]
+
+    def _import(self) -> type[Plugin]:
+        self._check_version()
+        assert self.entry_point is not None  # noqa: S101 - a source has a class or an entry point
+        try:
+            found = self.entry_point.load()
+        except Exception as error:
+            # Whatever a module raises when imported is that plugin's fault, and nobody else's.
+            raise PluginError(
+                f"plugin {self.name!r} of {self.origin} cannot be imported from "
+                f"{self.entry_point.value}: {type(error).__name__}: {error}"
+            ) from error
+        if not (isinstance(found, type) and issubclass(found, Plugin)):
+            raise PluginError(
+                f"plugin {self.name!r} of {self.origin}: {self.entry_point.value} is not a "
+                "subclass of moorage.Plugin"
+            )
+        return found
+
+    def _check_version(self) -> None:
+        if not self.built_for:
+            return
+        try:
+            wanted = Requirement(self.built_for).specifier
+        except InvalidRequirement:
+            return
+        if not wanted.contains(moorage_version(), prereleases=True):
+            raise PluginError(
+                f"plugin {self.name!r} of {self.origin} was built for moorage{wanted}, and this "
+                f"is moorage {moorage_version()}; install a version of {self.distribution} that "
+                "supports it"
+            )
+
+
+class Registry:
+    """Plugins by name, from entry points and from code."""
+
+    def __init__(self, sources: Iterable[PluginSource] = ()) -> None:
+        self._sources: dict[str, list[PluginSource]] = {}
+        for source in sources:
+            self._sources.setdefault(source.name, []).append(source)
+
+    @classmethod
+    def of(cls, plugins: Mapping[str, type[Plugin]], *, distribution: str = "code") -> Registry:
+        """Make a registry of classes by name."""
+        return cls(
+            PluginSource(name=name, distribution=distribution, version="", plugin=plugin)
+            for name, plugin in plugins.items()
+        )
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._sources
+
+    def names(self) -> list[str]:
+        """Return all names, sorted."""
+        return sorted(self._sources)
+
+    def sources(self) -> list[PluginSource]:
+        """Return all sources, sorted by name."""
+        return [source for name in self.names() for source in self._sources[name]]
+
+    def source(self, name: str) -> PluginSource:
+        """Return where a plugin comes from; PluginError where nobody or two offer the name."""
+        sources = self._sources.get(name, [])
+        if not sources:
+            near = difflib.get_close_matches(name, self._sources, n=1)
+            advice = f"did you mean {near[0]!r}?" if near else "install the package that has it"
+            raise PluginError(f"plugin {name!r} is not installed; {advice}")
+        if len(sources) > 1:
+            origins = " and ".join(source.origin for source in sources)
+            raise PluginError(
+                f"plugin {name!r} is offered by {origins}; uninstall all but one of them"
+            )
+        return sources[0]
+
+    def load(self, name: str) -> type[Plugin]:
+        """Import a plugin by name; PluginError says what is wrong with it."""
+        return self.source(name).load()
+
+
+def discover() -> Registry:
+    """Find the installed plugins, without importing any."""
+    return Registry(
+        PluginSource(
+            name=entry_point.name,
+            distribution=entry_point.dist.name if entry_point.dist else "unknown",
+            version=entry_point.dist.version if entry_point.dist else "",
+            built_for=_built_for(entry_point.dist),
+            entry_point=entry_point,
+        )
+        for entry_point in importlib_metadata.entry_points(group=GROUP)
+    )
+
+
+def moorage_version() -> str:
+    """Return the version of Moorage that is installed."""
+    return importlib_metadata.version("moorage")
+
+
+def _built_for(distribution: importlib_metadata.Distribution | None) -> str:
+    """Return a distribution's requirement on moorage, empty where it has none."""
+    for text in (distribution.requires or []) if distribution else []:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if requirement.name == "moorage" and requirement.marker is None:
+            return text
+    return ""
+
+
+def _check_hooks(plugin: type[Plugin], source: PluginSource) -> None:
+    """Refuse unknown hooks, unknown arguments and what the host never calls, by name."""
+    where = f"plugin {source.name!r} of {source.origin}"
+    for hook, options in hooks_of(plugin).items():
+        offered = HOOK_ARGUMENTS.get(hook)
+        if offered is None:
+            if options.get("optionalhook"):
+                continue
+            near = difflib.get_close_matches(hook, HOOK_ARGUMENTS, n=1)
+            advice = f"; did you mean {near[0]!r}?" if near else ""
+            raise PluginError(f"{where} implements hook {hook!r}, which does not exist{advice}")
+        if options.get("wrapper") or options.get("hookwrapper"):
+            raise PluginError(f"{where} wraps hook {hook!r}; wrappers are not supported")
+        method = getattr(plugin, hook, None)
+        if method is None:
+            raise PluginError(f"{where} implements hook {hook!r} under another name; rename it")
+        _check_arguments(method, hook, offered, where)
+        if inspect.iscoroutinefunction(method) and not may_be_async(hook):
+            raise PluginError(
+                f"{where}: hook {hook!r} is async, but it runs inline between two pods; "
+                "make it a plain function"
+            )
+
+
+def _check_arguments(method: object, hook: str, offered: tuple[str, ...], where: str) -> None:
+    parameters = list(inspect.signature(method).parameters.values())[1:]  # type: ignore[arg-type]
+    unknown = [parameter.name for parameter in parameters if parameter.name not in offered]
+    if unknown:
+        raise PluginError(
+            f"{where}: hook {hook!r} asks for {', '.join(map(repr, unknown))}; it offers "
+            f"{', '.join(offered) or 'no arguments'}"
+        )

@@ -1,0 +1,67 @@
+"""The extension points by name, and the hooks behind each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+
+from moorage.framework import hookspecs
+from moorage.framework.plugin import PROJECT, Plugin
+
+__all__ = ["HOOK_ARGUMENTS", "POINTS", "hooks_of", "may_be_async", "points_of"]
+
+POINTS: Mapping[str, tuple[str, ...]] = {
+    "pre_enqueue": ("pre_enqueue",),
+    "queue_sort": ("queue_sort",),
+    "pre_filter": ("pre_filter",),
+    "filter": ("filter_nodes", "filter"),
+    "post_filter": ("post_filter",),
+    "pre_score": ("pre_score",),
+    "score": ("score_nodes", "score"),
+    "reserve": ("reserve", "unreserve"),
+    "permit": ("permit",),
+    "pre_bind": ("pre_bind",),
+    "bind": ("bind",),
+    "post_bind": ("post_bind",),
+    "placement_generate": ("placement_generate",),
+    "placement_score": ("placement_score",),
+}
+"""Extension point -> the hooks that put a plugin there; of several forms the first one runs.
+
+All other hooks belong to the plugin as a whole and follow it to whichever point it is enabled at.
+"""
+
+_ASYNC = frozenset({"start", "close", "pre_bind_pre_flight", "pre_bind", "bind", "post_bind"})
+
+
+def _arguments() -> dict[str, tuple[str, ...]]:
+    return {
+        name: tuple(inspect.signature(function).parameters)
+        for name, function in inspect.getmembers(hookspecs, inspect.isfunction)
+        if hasattr(function, f"{PROJECT}_spec")
+    }
+
+
+HOOK_ARGUMENTS: Mapping[str, tuple[str, ...]] = _arguments()
+"""Hook -> the names of the arguments that it offers, in order."""
+
+
+def may_be_async(hook: str) -> bool:
+    """Say whether a hook may be ``async def``."""
+    return hook in _ASYNC
+
+
+def hooks_of(plugin: type[Plugin]) -> dict[str, Mapping[str, object]]:
+    """Find the methods that a plugin marked with `hookimpl`: name -> options of the mark."""
+    found = {}
+    for name in dir(plugin):
+        options = getattr(getattr(plugin, name, None), f"{PROJECT}_impl", None)
+        if isinstance(options, Mapping):
+            found[str(options.get("specname") or name)] = options
+    return found
+
+
+def points_of(hooks: Iterable[str]) -> frozenset[str]:
+    """Say at which extension points a plugin with these hooks can be enabled."""
+    present = set(hooks)
+    return frozenset(point for point, forms in POINTS.items() if present.intersection(forms))

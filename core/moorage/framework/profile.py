@@ -1,0 +1,313 @@
+"""One assembled profile: its plugins, and for each extension point what is called in which order.
+
+pluggy declares and validates; the hot path calls the bound methods that are resolved here once.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import pluggy
+from pydantic import ValidationError
+
+from moorage.errors import PluginError
+from moorage.framework import hookspecs
+from moorage.framework.handle import Handle, Services
+from moorage.framework.hints import EventHint
+from moorage.framework.host import PluginSource, Registry
+from moorage.framework.plugin import PROJECT, Plugin, PluginArgs
+from moorage.framework.points import HOOK_ARGUMENTS, POINTS, hooks_of, points_of
+from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.verdict import SUCCESS, Verdict
+from moorage.model.events import ALL
+from moorage.model.pods import Pod
+
+__all__ = ["ArgumentsError", "Framework", "Hook", "new_framework"]
+
+_REFUSING = ("pre_enqueue", "pre_filter", "filter", "reserve", "permit", "pre_bind")
+
+
+class ArgumentsError(PluginError):
+    """Arguments that a plugin refuses; `validation` says which and why."""
+
+    def __init__(self, plugin: str, validation: ValidationError) -> None:
+        first = validation.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        super().__init__(f"plugin {plugin!r}: args.{where}: {first['msg']}")
+        self.plugin = plugin
+        self.validation = validation
+
+
+class Hook(NamedTuple):
+    """One call that the host makes: `call` takes all arguments of hook `name`, in order.
+
+    `place` is the plugin's index in `Framework.plugins`; `weight` matters for scores.
+    """
+
+    plugin: str
+    place: int
+    name: str
+    call: Callable[..., Any]
+    weight: int
+
+
+class Framework:
+    """A profile, ready to run: plugins in configured order, and their hooks by extension point."""
+
+    def __init__(
+        self,
+        plugins: Sequence[Plugin],
+        enabled: Mapping[str, Sequence[tuple[str, int]]],
+        *,
+        sources: Mapping[str, PluginSource],
+        manager: pluggy.PluginManager,
+        profile_name: str,
+        services: Services,
+        percentage_of_nodes_to_score: int,
+    ) -> None:
+        self.profile_name = profile_name
+        self.services = services
+        self.plugins = tuple(plugins)
+        self.manager = manager
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
+        self._sources = sources
+        self._places = {plugin.name: index for index, plugin in enumerate(plugins)}
+        self._hooks = {plugin.name: hooks_of(type(plugin)) for plugin in plugins}
+        self.points: dict[str, tuple[Hook, ...]] = {
+            point: tuple(
+                hook
+                for name, weight in enabled.get(point, ())
+                if (hook := self._first_form(name, POINTS[point], weight)) is not None
+            )
+            for point in POINTS
+        }
+        self._sort = self.points["queue_sort"][0] if self.points["queue_sort"] else None
+        self.hints: Mapping[str, tuple[EventHint, ...]] = {}
+
+    def hook(self, plugin: str, name: str, weight: int = 0) -> Hook | None:
+        """Return one hook of a plugin of this profile, None where it does not implement it."""
+        if name not in self._hooks[plugin]:
+            return None
+        place = self._places[plugin]
+        call = _adapt(getattr(self.plugins[place], name), HOOK_ARGUMENTS[name])
+        return Hook(plugin, place, name, call, weight)
+
+    def plugin(self, name: str) -> Plugin:
+        """Return a plugin of this profile by name; KeyError where it is not enabled."""
+        return self.plugins[self._places[name]]
+
+    def origin(self, plugin: str) -> str:
+        """Return the distribution and version that a plugin comes from."""
+        return self._sources[plugin].origin
+
+    # What the queue needs of a profile
+
+    def sort_key(self, queued: QueuedPod) -> Any:  # noqa: ANN401 - anything that compares
+        """Return the key of a pod in the active queue."""
+        if self._sort is None:
+            return (-queued.info.priority, queued.timestamp)
+        return self._sort.call(queued)
+
+    def pre_enqueue(self, pod: Pod) -> Verdict:
+        """Ask the PreEnqueue plugins in order; return the first refusal, or Success."""
+        for hook in self.points["pre_enqueue"]:
+            try:
+                verdict = self.check_verdict(hook, hook.call(pod))
+            except Exception as error:  # noqa: BLE001 - any fault of a plugin keeps the pod aside
+                return Verdict.error(str(self.fault(hook, error))).of(hook.plugin)
+            if not verdict.is_success:
+                return verdict
+        return SUCCESS
+
+    def register_events(self) -> None:
+        """Ask every plugin that refuses pods for the events that help them; fills `hints`."""
+        hints: dict[str, tuple[EventHint, ...]] = {}
+        for plugin in self.plugins:
+            hook = self.hook(plugin.name, "events_to_register")
+            if hook is None:
+                refuses = points_of(self._hooks[plugin.name]).intersection(_REFUSING)
+                hints[plugin.name] = (EventHint(ALL),) if refuses else ()
+                continue
+            try:
+                hints[plugin.name] = tuple(hook.call())
+            except Exception as error:
+                raise self.fault(hook, error) from error
+            if not all(isinstance(hint, EventHint) for hint in hints[plugin.name]):
+                raise PluginError(
+                    f"plugin {plugin.name!r} ({self.origin(plugin.name)}) returned something "
+                    "that is not a moorage.EventHint from events_to_register"
+                )
+        self.hints = hints
+
+    # Faults
+
+    def check_verdict(self, hook: Hook, answer: object) -> Verdict:
+        """Return a hook's verdict with its plugin's name; PluginError where it is none."""
+        if answer is None:
+            return SUCCESS
+        if isinstance(answer, Verdict):
+            return answer if answer.plugin else answer.of(hook.plugin)
+        raise PluginError(
+            f"plugin {hook.plugin!r} ({self.origin(hook.plugin)}) returned "
+            f"{type(answer).__name__} from {hook.name}, which takes a Verdict or None"
+        )
+
+    def fault(self, hook: Hook, error: BaseException) -> PluginError:
+        """Word what went wrong in a hook: one sentence with plugin, distribution and hook."""
+        if isinstance(error, PluginError):
+            return error
+        return PluginError(
+            f"plugin {hook.plugin!r} ({self.origin(hook.plugin)}) raised in {hook.name}: "
+            f"{type(error).__name__}: {error}"
+        )
+
+    # Life cycle
+
+    async def start(self) -> None:
+        """Start the plugins in order, then ask which events they register."""
+        for plugin in self.plugins:
+            hook = self.hook(plugin.name, "start")
+            if hook is not None:
+                try:
+                    await _maybe_await(hook.call())
+                except Exception as error:
+                    raise self.fault(hook, error) from error
+        self.register_events()
+
+    async def close(self, on_fault: Callable[[PluginError], None]) -> None:
+        """Close the plugins in reverse order; faults go to `on_fault`."""
+        for plugin in reversed(self.plugins):
+            hook = self.hook(plugin.name, "close")
+            if hook is not None:
+                try:
+                    await _maybe_await(hook.call())
+                except Exception as error:  # noqa: BLE001 - the others are closed all the same
+                    on_fault(self.fault(hook, error))
+
+    def _first_form(self, plugin: str, forms: Sequence[str], weight: int) -> Hook | None:
+        for form in forms:
+            found = self.hook(plugin, form, weight)
+            if found is not None:
+                return found
+        return None
+
+
+def new_framework(
+    registry: Registry,
+    plugins: Mapping[str, Sequence[tuple[str, int]]] | Sequence[str],
+    args: Mapping[str, Mapping[str, Any] | PluginArgs] | None = None,
+    *,
+    profile_name: str = "default-scheduler",
+    services: Services | None = None,
+    percentage_of_nodes_to_score: int = 0,
+) -> Framework:
+    """Assemble a profile in code, without files or entry points.
+
+    `plugins` is either names, each enabled wherever it can be with weight 1, or, for each
+    extension point (``pre_filter``, ``score``, ...), (name, weight) pairs in the order in which
+    they run. `args` gives plugins their arguments, raw or validated. Raises PluginError for a
+    plugin that cannot be loaded or made, and its subclass ArgumentsError for refused arguments.
+    """
+    services = services or Services()
+    if not isinstance(plugins, Mapping):
+        plugins = _everywhere(registry, plugins)
+    unknown = plugins.keys() - POINTS.keys()
+    if unknown:
+        raise PluginError(f"{min(unknown)!r} is no extension point; there are {list(POINTS)}")
+    names = list(dict.fromkeys(name for point in POINTS for name, _ in plugins.get(point, ())))
+    manager = pluggy.PluginManager(PROJECT)
+    manager.add_hookspecs(hookspecs)
+    made = [
+        _make(registry.source(name), (args or {}).get(name), services, profile_name)
+        for name in names
+    ]
+    for plugin in made:
+        _register(manager, plugin, registry.source(plugin.name))
+    framework = Framework(
+        made,
+        plugins,
+        sources={name: registry.source(name) for name in names},
+        manager=manager,
+        profile_name=profile_name,
+        services=services,
+        percentage_of_nodes_to_score=percentage_of_nodes_to_score,
+    )
+    _check_points(framework, plugins)
+    return framework
+
+
+def _everywhere(
+    registry: Registry, names: Iterable[str]
+) -> Mapping[str, Sequence[tuple[str, int]]]:
+    points: dict[str, list[tuple[str, int]]] = {}
+    for name in names:
+        for point in points_of(hooks_of(registry.load(name))):
+            points.setdefault(point, []).append((name, 1))
+    return points
+
+
+def _make(
+    source: PluginSource,
+    args: Mapping[str, Any] | PluginArgs | None,
+    services: Services,
+    profile_name: str,
+) -> Plugin:
+    plugin = source.load()
+    if not isinstance(args, PluginArgs):
+        try:
+            args = plugin.Args.model_validate(args or {})
+        except ValidationError as error:
+            raise ArgumentsError(source.name, error) from error
+    handle = Handle(services, plugin_name=source.name, profile_name=profile_name)
+    try:
+        return plugin(args, handle)
+    except Exception as error:
+        raise PluginError(
+            f"plugin {source.name!r} of {source.origin} cannot be made for profile "
+            f"{profile_name!r}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _register(manager: pluggy.PluginManager, plugin: Plugin, source: PluginSource) -> None:
+    try:
+        manager.register(plugin, source.name)
+        manager.check_pending()
+    except pluggy.PluginValidationError as error:
+        # pluggy changes its state before it validates: take the plugin out again.
+        manager.unregister(plugin)
+        sentence = " ".join(str(error).split())
+        raise PluginError(f"plugin {source.name!r} of {source.origin}: {sentence}") from error
+
+
+def _check_points(framework: Framework, enabled: Mapping[str, Sequence[tuple[str, int]]]) -> None:
+    for point, pairs in enabled.items():
+        present = {hook.plugin for hook in framework.points[point]}
+        for name, _ in pairs:
+            if name not in present:
+                raise PluginError(
+                    f"plugin {name!r} is enabled at {point} in profile "
+                    f"{framework.profile_name!r} but does not implement it"
+                )
+
+
+def _adapt(method: Callable[..., Any], offered: tuple[str, ...]) -> Callable[..., Any]:
+    """Return a call that takes all arguments a hook offers and passes on those the method names."""
+    wanted = tuple(inspect.signature(method).parameters)
+    if wanted == offered:
+        return method
+    if not wanted:
+        return lambda *_: method()
+    places = [offered.index(name) for name in wanted]
+    if len(places) == 1:
+        (place,) = places
+        return lambda *arguments: method(arguments[place])
+    pick = itemgetter(*places)
+    return lambda *arguments: method(*pick(arguments))
+
+
+async def _maybe_await(answer: Any) -> None:  # noqa: ANN401 - whatever a hook returned
+    if inspect.isawaitable(answer):
+        await answer
