@@ -73,7 +73,7 @@ class _Error(msgspec.Struct, frozen=True, tag_field="type", tag="ERROR"):
     object: Status
 
 
-_Event: TypeAlias = "Added[T] | Modified[T] | Deleted[T] | _Bookmark | _Error"
+_Event: TypeAlias = "Change[T] | _Bookmark | _Error"
 
 
 class _RawEvent(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from moorage.api.client import ApiClient
     from moorage.api.resources import Resource
 
-__all__ = ["ServerVersion", "list_resources", "serves", "server_version"]
+__all__ = ["ServerVersion", "list_resources", "server_version", "serves"]
 
 
 class ServerVersion(msgspec.Struct, frozen=True, rename="camel"):

@@ -1,0 +1,221 @@
+"""All that a scheduler writes to pods: bindings, conditions and nominations, deletions.
+
+Bodies are those of a recorded kube-scheduler 1.36 (``kube-scheduler-writes-1.36.json``), field by
+field and in its order. Nothing is ever written back whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from moorage.api.client import STRATEGIC_MERGE_PATCH
+from moorage.api.resources import PODS
+from moorage.errors import ApiError, LostAnswerError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from moorage.api.client import ApiClient
+
+__all__ = ["Condition", "bind", "delete_pod", "patch_pod_status", "pod_status_patch"]
+
+_READ_DELAYS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds before each attempt to learn what became of a binding; an API server restarts in less."""
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A condition of a pod as it is on the wire; times are RFC 3339 texts.
+
+    Of a condition that is already there, only what is known needs to be filled in.
+    """
+
+    # The fields stand in the order of a Go map that is written as JSON, which a patch is.
+    last_probe_time: None = None
+    last_transition_time: str = ""
+    message: str = ""
+    observed_generation: int = 0
+    reason: str = ""
+    status: str
+    type: str
+
+
+class _PodMeta(msgspec.Struct, frozen=True):
+    uid: str = ""
+
+
+class _PodSpec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    metadata: _PodMeta = _PodMeta()
+    spec: _PodSpec = _PodSpec()
+
+
+async def bind(
+    client: ApiClient,
+    *,
+    namespace: str,
+    name: str,
+    uid: str,
+    node: str,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> None:
+    """Bind a pod to a node; return only when it is known to be bound there.
+
+    Where no clear answer comes back, the pod is read to learn what happened; the binding is never
+    sent again. Raises ApiError where it is refused, or the pod is gone or on another node;
+    LostAnswerError where the server cannot be asked what happened; UnreachableError where it is
+    known not to have happened.
+    """
+    body = {
+        "kind": "Binding",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "namespace": namespace, "uid": uid},
+        "target": {"kind": "Node", "name": node},
+    }
+    try:
+        await client.request("POST", PODS.path(namespace, name, "binding"), body=body)
+    except LostAnswerError as error:
+        await _settle(
+            client, body, UnreachableError(f"{_what(body)} did not happen: {error}"), sleep
+        )
+    except ApiError as error:
+        # A conflict may be with our own binding, where the client obeyed a Retry-After; a 5xx
+        # says nothing about what reached the store.
+        unclear = (
+            error.code == HTTPStatus.CONFLICT or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+        )
+        if not unclear:
+            raise
+        await _settle(client, body, error, sleep)
+
+
+def pod_status_patch(
+    existing: Sequence[Condition],
+    condition: Condition | None = None,
+    *,
+    nominated_node_name: str | None = None,
+    nominated_before: str = "",
+) -> dict[str, Any] | None:
+    """Return the strategic merge patch that sets a condition and a nomination, None if none is due.
+
+    As kube-scheduler's: the difference to the conditions that the pod has, and no patch where
+    status, reason and message are what they were. The time of transition stays where the status
+    does. A nomination of None leaves it alone, an empty one removes it.
+    """
+    status: dict[str, Any] = {}
+    if condition is not None:
+        present = {one.type: one for one in existing}
+        before = present.get(condition.type)
+        difference = _difference(before, condition)
+        if difference:
+            if present:
+                order = [*present, *([] if before else [condition.type])]
+                status["$setElementOrder/conditions"] = [{"type": kind} for kind in order]
+            status["conditions"] = [difference]
+    if nominated_node_name is not None and nominated_node_name != nominated_before:
+        status["nominatedNodeName"] = nominated_node_name or None
+    return {"status": status} if status else None
+
+
+async def patch_pod_status(
+    client: ApiClient, *, namespace: str, name: str, patch: dict[str, Any]
+) -> None:
+    """Send a patch made by `pod_status_patch`. Raises ApiError, UnreachableError."""
+    await client.request(
+        "PATCH",
+        PODS.path(namespace, name, "status"),
+        body=patch,
+        content_type=STRATEGIC_MERGE_PATCH,
+    )
+
+
+async def delete_pod(client: ApiClient, *, namespace: str, name: str, uid: str = "") -> None:
+    """Delete a pod with its own grace period; with `uid`, only that pod and no later namesake.
+
+    Raises ApiError (404: it is gone already; 409: it is another pod), UnreachableError.
+    """
+    body: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
+    if uid:
+        body["preconditions"] = {"uid": uid}
+    await client.request("DELETE", PODS.path(namespace, name), body=body)
+
+
+def _difference(before: Condition | None, after: Condition) -> dict[str, Any]:
+    """Return what to write of a condition; empty where it says the same as before."""
+    written: dict[str, Any] = msgspec.to_builtins(after)
+    if not after.observed_generation:
+        del written["observedGeneration"]
+    if before is None:
+        return {key: value for key, value in written.items() if value != ""}
+    if (before.status, before.reason, before.message) == (
+        after.status,
+        after.reason,
+        after.message,
+    ):
+        return {}
+    known = msgspec.to_builtins(before)
+    if before.status == after.status:
+        written["lastTransitionTime"] = known["lastTransitionTime"]
+    return {
+        # What Go leaves out when empty is taken away by null.
+        key: None if value == "" else value
+        for key, value in written.items()
+        if value != known[key] or key == "type"
+    }
+
+
+def _what(body: dict[str, Any]) -> str:
+    meta = body["metadata"]
+    return f"the binding of pod {meta['namespace']}/{meta['name']} to node {body['target']['name']}"
+
+
+async def _settle(
+    client: ApiClient,
+    body: dict[str, Any],
+    unbound: Exception,
+    sleep: Callable[[float], Awaitable[None]],
+) -> None:
+    """Return if the pod is on the node by now, raise `unbound` if it is on none."""
+    pod = await _read_pod(client, body, sleep)
+    meta, node = body["metadata"], body["target"]["name"]
+    if pod.metadata.uid != meta["uid"]:
+        raise ApiError(
+            f"pod {meta['namespace']}/{meta['name']} was replaced by another of the same name",
+            code=HTTPStatus.CONFLICT,
+            reason="Conflict",
+        )
+    if pod.spec.node_name == node:
+        return
+    if not pod.spec.node_name:
+        raise unbound
+    raise ApiError(
+        f"{_what(body)} came too late: it is on node {pod.spec.node_name}",
+        code=HTTPStatus.CONFLICT,
+        reason="Conflict",
+    )
+
+
+async def _read_pod(
+    client: ApiClient, body: dict[str, Any], sleep: Callable[[float], Awaitable[None]]
+) -> _Pod:
+    """Read a pod from the store, patiently. Raises ApiError, LostAnswerError."""
+    path = PODS.path(body["metadata"]["namespace"], body["metadata"]["name"])
+    failure: Exception | None = None
+    for delay in _READ_DELAYS:
+        await sleep(delay)
+        try:
+            # Without a resourceVersion, the answer is no older than the question.
+            return msgspec.json.decode(await client.request("GET", path), type=_Pod)
+        except UnreachableError as error:
+            failure = error
+        except ApiError as error:
+            if error.code < HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
+            failure = error
+    raise LostAnswerError(f"{_what(body)} may have happened or not: {failure}") from failure
