@@ -15,7 +15,19 @@ A request's way: `server` (listens, tells who asks) → `paths` (what the URL is
 from __future__ import annotations
 
 from moorage.embedded.clock import Clock, SystemClock
+from moorage.embedded.kubelet import RUN_SECONDS
+from moorage.embedded.manifests import QUICKSTART, Manifest, apply_manifests, load_manifests
 from moorage.embedded.server import EmbeddedApiServer
 from moorage.embedded.store import Store
 
-__all__ = ["Clock", "EmbeddedApiServer", "Store", "SystemClock"]
+__all__ = [
+    "QUICKSTART",
+    "RUN_SECONDS",
+    "Clock",
+    "EmbeddedApiServer",
+    "Manifest",
+    "Store",
+    "SystemClock",
+    "apply_manifests",
+    "load_manifests",
+]

@@ -100,7 +100,7 @@ def _check_node_requirement(field: str, needed: dict[str, Any], *, fields: bool)
     return causes + check_qualified(f"{field}.key", needed.get("key") or "")
 
 
-def _check_values(field: str, operator: str, values: list[str]) -> list[Cause]:
+def _check_values(field: str, operator: str | None, values: list[str]) -> list[Cause]:
     if operator in {"In", "NotIn"} and not values:
         why = "must be specified when `operator` is 'In' or 'NotIn'"
         return [required(f"{field}.values", why)]

@@ -102,7 +102,7 @@ def _pull_policy(image: str) -> str:
 
 
 def _fill_requests(resources: dict[str, Any] | None) -> None:
-    """A limit without a request is a request of as much."""
+    """Take a limit without a request as a request of as much."""
     if not resources or not resources.get("limits"):
         return
     requests = resources.get("requests") or {}

@@ -16,7 +16,7 @@ _LONGEST_NOTE = 1024
 
 
 def check_core_event(event: dict[str, Any]) -> list[Cause]:
-    """A core/v1 event lies in its object's namespace; about a cluster-wide object, in ``default``."""
+    """Ask that an event lies in its object's namespace, one about a cluster-wide object in ``default``."""
     own, about = event["metadata"].get("namespace"), event["involvedObject"].get("namespace")
     if about == own or (not about and own == "default") or not event["involvedObject"]:
         return []

@@ -25,21 +25,20 @@ _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _QUALIFIED_PART = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_QUALIFIED_PART})?"
 
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex "
+    f"used for validation is '{_SUBDOMAIN}')"
+)
+_LABEL_RULE = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+    "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex "
+    f"used for validation is '{_LABEL}')"
+)
+# Syntax, most characters, sentence.
 _NAME_RULES = {
-    "subdomain": (
-        re.compile(_SUBDOMAIN),
-        253,
-        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
-        "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex "
-        f"used for validation is '{_SUBDOMAIN}')",
-    ),
-    "label": (
-        re.compile(_LABEL),
-        63,
-        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
-        "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex "
-        f"used for validation is '{_LABEL}')",
-    ),
+    "subdomain": (re.compile(_SUBDOMAIN), 253, _SUBDOMAIN_RULE),
+    "label": (re.compile(_LABEL), 63, _LABEL_RULE),
 }
 _PART_RULE = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
@@ -95,11 +94,7 @@ def check_qualified(field: str, name: str) -> list[Cause]:
     """Check ``name`` or ``example.com/name``: the syntax of label keys, resources and taints."""
     prefix, slash, part = name.rpartition("/")
     if slash and not _NAME_RULES["subdomain"][0].fullmatch(prefix):
-        sentence = (
-            f"prefix part {_NAME_RULES['subdomain'][2]}"
-            if prefix
-            else "prefix part must be non-empty"
-        )
+        sentence = f"prefix part {_SUBDOMAIN_RULE}" if prefix else "prefix part must be non-empty"
         return [invalid_value(field, name, sentence)]
     if not part:
         return [invalid_value(field, name, "name part must be non-empty")]

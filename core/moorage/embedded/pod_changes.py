@@ -81,6 +81,6 @@ def _without_images(containers: Iterable[dict[str, Any]]) -> list[dict[str, Any]
 
 def _difference(before: dict[str, Any], after: dict[str, Any]) -> str:
     """Return a unified diff without its file names."""
-    texts = [json.dumps(spec, indent=1, sort_keys=True).splitlines() for spec in (before, after)]
-    lines = difflib.unified_diff(*texts, lineterm="", n=_LINES_AROUND)
+    old, new = (json.dumps(spec, indent=1, sort_keys=True).splitlines() for spec in (before, after))
+    lines = difflib.unified_diff(old, new, lineterm="", n=_LINES_AROUND)
     return "\n".join(line for line in lines if not line.startswith(("---", "+++"))) + "\n"

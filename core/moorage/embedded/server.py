@@ -164,7 +164,7 @@ class EmbeddedApiServer:
                 reason="RequestEntityTooLarge",
             )
             return json_response(too_large.as_status(), status=413)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a request that fails must not end the server
             _log.exception("the embedded API server failed on %s %s", request.method, request.path)
             failure = StatusError(
                 f"Internal error occurred: {error}", code=500, reason="InternalError"
@@ -190,7 +190,9 @@ class EmbeddedApiServer:
             response.headers["Content-Type"] = AGGREGATED
         return response
 
-    def _description(self, request: web.BaseRequest) -> dict[str, Any] | str | None:
+    def _description(  # noqa: PLR0911 - one line a document reads best
+        self, request: web.BaseRequest
+    ) -> dict[str, Any] | str | None:
         discovery = Discovery(self._catalogue, address=f"{self._host}:{self._port}")
         aggregated = AGGREGATED in request.headers.get("Accept", "").replace(" ", "")
         match request.path.strip("/").split("/"):

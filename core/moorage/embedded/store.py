@@ -15,12 +15,19 @@ from moorage.embedded.status import StatusError, bad_request
 from moorage.embedded.watching import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from moorage.embedded.registry import Registry
     from moorage.embedded.resources import Resource
 
 __all__ = ["Store"]
+
+
+_PATCHES: dict[str, Callable[[dict[str, Any], Any], dict[str, Any]]] = {
+    "json": json_patch,
+    "merge": merge_patch,
+    "strategic": strategic_merge,
+}
 
 
 class Store:
@@ -95,7 +102,7 @@ class Store:
     ) -> dict[str, Any]:
         """Patch an object; `kind` is ``strategic``, ``merge`` or ``json``."""
         found = self.registry.catalogue.named(resource)
-        applied = {"strategic": strategic_merge, "merge": merge_patch, "json": json_patch}[kind]
+        applied = _PATCHES[kind]
         old = self.registry.get(found, Key(namespace, name))
         item = applied(old.as_dict(found), patch)
         return self.registry.replace(

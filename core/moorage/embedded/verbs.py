@@ -54,7 +54,9 @@ class Verbs:
         self._registry = store.registry
         self._watches = watches
 
-    async def answer(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
+    async def answer(  # noqa: PLR0911 - one line a verb reads best
+        self, request: web.BaseRequest, target: Target
+    ) -> web.StreamResponse:
         """Answer a request; a verb that the target does not have is a 405."""
         match (request.method, bool(target.name), target.subresource):
             case ("GET", _, "") if is_true(request, "watch"):

@@ -54,12 +54,9 @@ class Watch:
         if changes is None:
             raise expired(f"too old resource version: {self._start} ({self._shelf.floor})")
         self._position += len(changes)
-        events = []
-        for change in changes:
-            # A watch that began in the future has changes to come that are older than its start.
-            if change.version.number > self._start and (event := self._event(change)):
-                events.append(event)
-        return events
+        # A watch that began in the future has changes to come that are older than its start.
+        seen = (self._event(change) for change in changes if change.version.number > self._start)
+        return [event for event in seen if event]
 
     def _event(self, change: Change) -> WatchEvent | None:
         if self._whole:

@@ -55,7 +55,15 @@ def check_workload(workload: dict[str, Any]) -> list[Cause]:
             causes.append(invalid_value("spec.template.metadata.labels", labels, why))
     if not template.get("spec"):
         return [*causes, required("spec.template.spec.containers")]
-    return causes + check_pod_spec(template["spec"], "spec.template.spec")
+    # A StatefulSet's containers may mount what its claim templates will become.
+    claims = [
+        {"name": claim.get("metadata", {}).get("name")}
+        for claim in spec.get("volumeClaimTemplates") or ()
+    ]
+    pod_spec = template["spec"]
+    if claims:
+        pod_spec = {**pod_spec, "volumes": [*(pod_spec.get("volumes") or ()), *claims]}
+    return causes + check_pod_spec(pod_spec, "spec.template.spec")
 
 
 def check_priority_class(priority_class: dict[str, Any]) -> list[Cause]:
