@@ -143,6 +143,21 @@ async def test_repetition_becomes_a_series(
     assert len(server.requests("POST")) == 1
 
 
+async def test_repetition_before_the_first_is_written(
+    server: FakeServer, recorder: EventRecorder
+) -> None:
+    """However soon they come, the event is created once and the count is told once."""
+    server.on("POST", EVENTS, server.json({}, status=201))
+    for _ in range(3):
+        refuse_pod(recorder)
+    path = f"{EVENTS}/{_event_name('p', 1_796_062_908_591_868_659)}"
+    server.on("PATCH", path, server.json({}))
+    await flushed(recorder)
+    assert [asked.method for asked in server.asked] == ["POST", "PATCH"]
+    assert server.asked[-1].body["series"]["count"] == 3
+    assert recorder.written == 1
+
+
 async def test_other_notes_are_other_events(server: FakeServer, recorder: EventRecorder) -> None:
     """A message that changed is news."""
     server.on("POST", EVENTS, server.json({}, status=201))

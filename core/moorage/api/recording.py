@@ -72,7 +72,10 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Event:
-    """An event, how often it came, and how much of that the server has been told."""
+    """An event, how often it came, how much of that the server has been told.
+
+    `waiting`: it is in a queue, and whoever takes it out tells the server all of it.
+    """
 
     body: dict[str, Any]
     last_seen: float
@@ -80,6 +83,7 @@ class _Event:
     count: int = 1
     reported: int = 0
     reported_at: float = 0.0
+    waiting: bool = False
 
 
 class EventRecorder:
@@ -187,15 +191,20 @@ class EventRecorder:
             self._enqueue(event)
 
     def _enqueue(self, event: _Event) -> None:
+        if event.waiting:
+            return
         queue = self._queues[hash(event.body["metadata"]["name"]) % _WRITERS]
         try:
             queue.put_nowait(event)
         except asyncio.QueueFull:
             self.dropped += 1
+        else:
+            event.waiting = True
 
     async def _drain(self, queue: asyncio.Queue[_Event]) -> None:
         while True:
             event = await queue.get()
+            event.waiting = False
             try:
                 await self._write(event)
                 self.written += 1
@@ -217,7 +226,11 @@ class EventRecorder:
     async def _write_once(self, event: _Event) -> None:
         if not event.reported:
             await self._create(event, event.body)
-            return
+        if event.count > event.reported:
+            await self._extend(event)
+
+    async def _extend(self, event: _Event) -> None:
+        """Tell how often an event has come by now."""
         count = event.count
         series = {"count": count, "lastObservedTime": event.last_time}
         meta = event.body["metadata"]
@@ -231,7 +244,7 @@ class EventRecorder:
         except ApiError as error:
             if error.code != HTTPStatus.NOT_FOUND:
                 raise
-            # Servers forget events after an hour: the series goes on under a new one.
+            # Servers forget events after an hour: the series goes on under the same name.
             await self._create(event, {**event.body, "series": series})
         event.reported, event.reported_at = count, self._clock()
 
