@@ -456,8 +456,20 @@ def test_activate_makes_a_pod_in_backoff_active(world: World) -> None:
     """Activation ends a backoff, of an error too."""
     world.queue.add(pod("p"))
     world.queue.requeue(world.popped(), RequeueRequest.error())
+    asked = world.profile.pre_enqueue_calls
     world.queue.activate(["ns/p"])
     assert world.place("p") is Place.ACTIVE
+    assert world.profile.pre_enqueue_calls == asked
+
+
+def test_activate_finds_the_newest_pod_of_a_name(world: World) -> None:
+    """The name of a pod made anew no longer means the one that is still in flight."""
+    world.queue.add(pod("p", uid="old"))
+    world.popped()
+    world.refused(pod("p", uid="new"), "Fit")
+    world.queue.done("old")
+    world.queue.activate(["ns/p"])
+    assert world.place("new") is Place.ACTIVE
 
 
 def test_activate_asks_the_gate(world: World) -> None:
@@ -577,6 +589,17 @@ def test_nominations_survive_moves(world: World) -> None:
     world.queue.move(NODE_ADDED, None, node(helps="yes"))
     world.popped()
     assert world.queue.nominator.node_of("p") == "n1"
+
+
+def test_a_nomination_by_others_follows_the_status(world: World) -> None:
+    """Add, update and delete of a waiting pod carry its nominatedNodeName to the nominator."""
+    before, after = pod("p", nominated="n1"), pod("p", nominated="n2", version=2)
+    world.queue.add(before)
+    assert world.queue.nominator.node_of("p") == "n1"
+    world.queue.update(before, after)
+    assert world.queue.nominator.on_node("n2") == (after,)
+    world.queue.delete(after)
+    assert len(world.queue.nominator) == 0
 
 
 def test_two_profiles_have_their_own_hints() -> None:

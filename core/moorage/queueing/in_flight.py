@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ class InFlight:
         self._flights: dict[str, _Flight] = {}
         # Where in the log each cycle began; in the order of their start, so that the first is the
         # oldest. Positions count from the first event ever; the log begins at `_first`.
-        self._listening: dict[str, int] = {}
+        self._listening: OrderedDict[str, int] = OrderedDict()
         self._log: deque[Happening] = deque()
         self._first = 0
 

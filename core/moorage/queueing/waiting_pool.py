@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -24,8 +25,9 @@ class WaitingPool:
     """
 
     def __init__(self) -> None:
-        # A dict keeps the order of insertion: the first one has been here longest.
-        self._members: dict[str, _Member] = {}
+        # In the order of arrival: the first one has been here longest. Not a plain dict, which is
+        # slow to find its first item after many have been removed from the front.
+        self._members: OrderedDict[str, _Member] = OrderedDict()
         self._by_plugin: dict[tuple[str, str], dict[str, QueuedPod]] = {}
 
     def add(self, queued: QueuedPod, plugins: frozenset[str], *, now: float) -> None:

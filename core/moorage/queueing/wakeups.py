@@ -94,14 +94,13 @@ class Wakeups:
         if is_wildcard(happening.event):
             return Wake.AFTER_BACKOFF
         hints = self._hints(queued, happening)
-        pending = queued.pending_plugins
-        if any(self._any_helps(plugin, queued, happening) for plugin in hints if plugin in pending):
-            return Wake.AT_ONCE
-        refusing = queued.unschedulable_plugins - pending
-        if any(
-            self._any_helps(plugin, queued, happening) for plugin in hints if plugin in refusing
+        for plugins, wake in (
+            (queued.pending_plugins, Wake.AT_ONCE),
+            (queued.unschedulable_plugins, Wake.AFTER_BACKOFF),
         ):
-            return Wake.AFTER_BACKOFF
+            asked = (plugin for plugin in hints if plugin in plugins)
+            if any(self._any_helps(plugin, queued, happening) for plugin in asked):
+                return wake
         return Wake.NO
 
     def opens_gate(self, queued: QueuedPod, happening: Happening) -> bool:
