@@ -67,7 +67,7 @@ class FakeServer:
                 request.path,
                 dict(request.query),
                 dict(request.headers),
-                json.loads(text) if text else None,
+                json.loads(text) if text.startswith(("{", "[")) else text or None,
             )
         )
         script = self.scripts[method, request.path]

@@ -59,7 +59,7 @@ async def test_life_of_a_pod(cluster: ApiClient) -> None:
     await create_pod(cluster, "p")
     reflector = Reflector(cluster, PODS, Pod, page_limit=1)
     await reflector.probe()
-    async with aclosing(reflector._run()) as batches:
+    async with aclosing(reflector.batches()) as batches:
         first = await anext(batches)
         assert isinstance(first, Replace)
         [pod] = first.items
@@ -85,7 +85,7 @@ async def test_pages_and_selectors(cluster: ApiClient) -> None:
         await create_pod(cluster, f"p{number}")
     params = {"fieldSelector": "metadata.name!=p3"}
     reflector = Reflector(cluster, PODS, Pod, params=params, page_limit=2)
-    async with aclosing(reflector._run()) as batches:
+    async with aclosing(reflector.batches()) as batches:
         batch = await anext(batches)
     assert isinstance(batch, Replace)
     assert [pod.metadata.name for pod in batch.items] == ["p0", "p1", "p2", "p4"]
@@ -95,7 +95,7 @@ async def test_binding_twice_is_a_conflict(cluster: ApiClient) -> None:
     """A second binding to another node is refused, with the server's words."""
     await create_pod(cluster, "p")
     pod = Reflector(cluster, PODS, Pod)
-    async with aclosing(pod._run()) as batches:
+    async with aclosing(pod.batches()) as batches:
         listed = await anext(batches)
     assert isinstance(listed, Replace)
     target: dict[str, Any] = {"namespace": "default", "name": "p"}

@@ -31,7 +31,7 @@ async def test_pod_events_a_second(
     server.on("GET", "/api/v1/pods", server.json({"metadata": {"resourceVersion": "1"}}))
     server.on("WATCH", "/api/v1/pods", server.lines(*[line] * EVENTS, hold=True))
     seen, batches, begun = 0, 0, time.perf_counter()
-    async with aclosing(Reflector(client, PODS, Pod)._run()) as source:
+    async with aclosing(Reflector(client, PODS, Pod).batches()) as source:
         async for batch in source:
             if isinstance(batch, Changes):
                 seen += len(batch.changes)

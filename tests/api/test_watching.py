@@ -80,7 +80,7 @@ def reflector(client: ApiClient, naps: Naps) -> Reflector[Thing]:
 async def take(reflector: Reflector[Thing], count: int) -> list[Batch[Thing]]:
     """Return the first batches."""
     batches: list[Batch[Thing]] = []
-    async with asyncio.timeout(5), aclosing(reflector._run()) as source:
+    async with asyncio.timeout(5), aclosing(reflector.batches()) as source:
         async for batch in source:
             batches.append(batch)
             if len(batches) == count:
@@ -92,7 +92,7 @@ async def follow(reflector: Reflector[Thing], changes: int) -> list[tuple[str, s
     """Return (type, name) of everything up to a number of changes; a Replace is one LIST."""
     seen: list[tuple[str, str]] = []
     found = 0
-    async with asyncio.timeout(5), aclosing(reflector._run()) as source:
+    async with asyncio.timeout(5), aclosing(reflector.batches()) as source:
         async for batch in source:
             match batch:
                 case Replace(items):
@@ -172,7 +172,7 @@ async def test_synced_once_the_first_list_was_taken(
     """The event is set when the consumer comes back, having handled the list."""
     server.on("GET", LIST, server.json(page()))
     server.on("WATCH", LIST, server.lines(event("ADDED", "a", 11), hold=True))
-    async with aclosing(reflector._run()) as source:
+    async with aclosing(reflector.batches()) as source:
         assert isinstance(await anext(source), Replace)
         assert not reflector.synced.is_set()
         await anext(source)

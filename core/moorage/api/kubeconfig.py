@@ -20,6 +20,7 @@ from kubernetes.aio.config.kube_config import (
     KubeConfigMerger,
 )
 
+from moorage.api.oidc import expires_within, refreshed_tokens
 from moorage.errors import KubeconfigError
 
 __all__ = ["Kubeconfig"]
@@ -116,8 +117,8 @@ def _check_files(path: str) -> None:
 class _Loader(KubeConfigLoader):
     """The library's loader, made to report what its own would only log.
 
-    It also runs a credential plugin only when the last answer expired, and lets a context go
-    without a user.
+    It also runs a credential plugin only when the last answer expired, lets a context go without a
+    user, and renews OIDC tokens by `moorage.api.oidc`.
     """
 
     def __init__(self, merged: ConfigNode, context: str) -> None:
@@ -142,6 +143,18 @@ class _Loader(KubeConfigLoader):
             self.exec_plugin_expiry = parse_rfc3339(status["expirationTimestamp"])
         self._answered = True
         return True
+
+    async def _load_oid_token(self) -> None:
+        """Use the OIDC token, renewed where it expires; new ones live as long as this loader."""
+        settings: dict[str, str] = self._user["auth-provider"]["config"].value
+        try:
+            if expires_within(settings.get("id-token", ""), _EXPIRY_MARGIN):
+                settings.update(await refreshed_tokens(settings))
+        except ValueError as error:
+            raise ConfigException(
+                f"its OIDC token cannot be renewed ({error}); log in again"
+            ) from error
+        self.token = f"Bearer {settings['id-token']}"
 
     async def _run_plugin(self) -> dict[str, str]:
         provider = ExecProvider(self._user["exec"])

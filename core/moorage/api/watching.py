@@ -133,9 +133,10 @@ class Reflector(Generic[T]):
 
     def __aiter__(self) -> AsyncIterator[Batch[T]]:
         """Return the endless iterator of batches; a reflector feeds one consumer."""
-        return self._run()
+        return self.batches()
 
-    async def _run(self) -> AsyncGenerator[Batch[T], None]:
+    async def batches(self) -> AsyncGenerator[Batch[T], None]:
+        """Yield batches for ever; who leaves early closes it (`contextlib.aclosing`)."""
         while True:
             async with aclosing(self.step()) as batches:
                 async for batch in batches:
