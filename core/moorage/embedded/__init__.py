@@ -14,7 +14,7 @@ A request's way: `server` (listens, tells who asks) → `paths` (what the URL is
 
 from __future__ import annotations
 
-from moorage.embedded.clock import Clock, SystemClock
+from moorage.embedded.clock import Clock, ManualClock, SystemClock
 from moorage.embedded.kubelet import RUN_SECONDS
 from moorage.embedded.manifests import QUICKSTART, Manifest, apply_manifests, load_manifests
 from moorage.embedded.server import EmbeddedApiServer
@@ -26,6 +26,7 @@ __all__ = [
     "Clock",
     "EmbeddedApiServer",
     "Manifest",
+    "ManualClock",
     "Store",
     "SystemClock",
     "apply_manifests",

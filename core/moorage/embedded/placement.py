@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.embedded.clock import timestamp
-from moorage.embedded.names import check_supported, required
 from moorage.embedded.registry import uid_mismatch
+from moorage.embedded.rules.names import check_supported, required
 from moorage.embedded.status import bad_request, conflict, invalid
 
 if TYPE_CHECKING:

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from moorage.embedded.admission import add_default_tolerations, set_priority
 from moorage.embedded.clock import timestamp
 from moorage.embedded.defaults import gated_condition
-from moorage.embedded.metadata import check_metadata, check_metadata_change, check_metadata_types
+from moorage.embedded.revisions import (
+    DROPPED,
+    SERVER_OWNED,
+    content_of,
+    is_free,
+    keep_server_owned,
+    parts_written,
+)
+from moorage.embedded.rules.metadata import (
+    check_metadata,
+    check_metadata_change,
+    check_metadata_types,
+)
 from moorage.embedded.shelf import Key, Shelf, Version, make_version
 from moorage.embedded.status import (
     StatusError,
@@ -29,9 +41,6 @@ __all__ = ["Deletion", "Registry"]
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: no words by accident
 _SUFFIX_LENGTH = 5
 _LONGEST_GENERATED = 63
-# Written by the server alone; what a client sends is dropped on create and ignored on update.
-_SERVER_OWNED = ("deletionTimestamp", "deletionGracePeriodSeconds", "generation")
-_DROPPED = ("managedFields", "selfLink")
 
 
 class Deletion(NamedTuple):
@@ -94,7 +103,7 @@ class Registry:
             raise StatusError(
                 "resourceVersion should not be set on objects to be created", code=500, reason=""
             )
-        for name in (*_SERVER_OWNED, *_DROPPED, "resourceVersion"):
+        for name in (*SERVER_OWNED, *DROPPED, "resourceVersion"):
             metadata.pop(name, None)
         self._name(stored, metadata)
         metadata["uid"] = str(uuid.uuid4())
@@ -193,8 +202,8 @@ class Registry:
         present = old.as_dict(stored)
         check_metadata_types(stored, item)
         self._check_version(resource, old, item["metadata"])
-        _keep_server_owned(item["metadata"], present["metadata"])
-        item = _parts_written(stored, item, present, subresource)
+        keep_server_owned(item["metadata"], present["metadata"])
+        item = parts_written(stored, item, present, subresource)
         stored.check_types(item)
         stored.fill(item)
         causes = [
@@ -208,10 +217,10 @@ class Registry:
             raise invalid(stored.kind, stored.group, old.key.name, causes)
         if item == present:
             return old
-        if stored.generation and _content(item) != _content(present):
+        if stored.generation and content_of(item) != content_of(present):
             item["metadata"]["generation"] = present["metadata"].get("generation", 0) + 1
         version = self.put(stored, old.key, item)
-        if item["metadata"].get("deletionTimestamp") and _free(item["metadata"]):
+        if item["metadata"].get("deletionTimestamp") and is_free(item["metadata"]):
             return self._remove(stored, version)
         return version
 
@@ -291,58 +300,6 @@ def uid_mismatch(resource: Resource, key: Key, wanted: str, present: str) -> str
         f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
         f"{wanted}, UID in object meta: {present}"
     )
-
-
-def _keep_server_owned(metadata: dict[str, Any], present: dict[str, Any]) -> None:
-    for name in _DROPPED:
-        metadata.pop(name, None)
-    for name in _SERVER_OWNED:
-        metadata.pop(name, None)
-        if name in present:
-            metadata[name] = present[name]
-    for name in ("uid", "creationTimestamp", "namespace", "name"):
-        if not metadata.get(name) and name in present:
-            metadata[name] = present[name]
-
-
-def _parts_written(
-    resource: Resource, item: dict[str, Any], present: dict[str, Any], subresource: str
-) -> dict[str, Any]:
-    """Return the object to be stored: the parts that this endpoint writes, the rest as it was."""
-    if subresource == "status":
-        status = dict(item.get("status") or {})
-        if "qosClass" in (present.get("status") or {}):
-            status["qosClass"] = present["status"]["qosClass"]
-        return {**present, "metadata": item["metadata"], "status": status}
-    if subresource == "resize":
-        return {**present, "spec": _resized(present["spec"], item.get("spec") or {})}
-    if resource.has_status and "status" in present:
-        return {**item, "status": present["status"]}
-    return item
-
-
-def _resized(spec: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return a pod's spec with the resources of `wanted`, in containers of the same name."""
-    resized = dict(spec)
-    if "resources" in wanted:
-        resized["resources"] = wanted["resources"]
-    for name in ("initContainers", "containers"):
-        if name in spec:
-            by_name = {one.get("name"): one for one in wanted.get(name) or ()}
-            resized[name] = [
-                {**one, "resources": by_name.get(one["name"], one).get("resources", {})}
-                for one in spec[name]
-            ]
-    return resized
-
-
-def _content(item: dict[str, Any]) -> dict[str, Any]:
-    return {name: part for name, part in item.items() if name not in {"metadata", "status"}}
-
-
-def _free(metadata: dict[str, Any]) -> bool:
-    """Whether nothing holds back an object that is marked for deletion."""
-    return not metadata.get("finalizers") and not metadata.get("deletionGracePeriodSeconds")
 
 
 def _grace(pod: dict[str, Any], asked: int | None) -> int:

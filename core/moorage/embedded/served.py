@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from moorage.embedded import defaults
 from moorage.embedded.event_forms import from_core, to_core
-from moorage.embedded.event_rules import check_core_event, check_new_event
-from moorage.embedded.node_rules import check_node, check_node_types
-from moorage.embedded.pod_changes import check_pod_change
-from moorage.embedded.pod_rules import check_pod
-from moorage.embedded.pod_types import check_pod_types
 from moorage.embedded.resources import VERBS, Resource
-from moorage.embedded.workload_rules import (
+from moorage.embedded.rules.events import check_core_event, check_new_event
+from moorage.embedded.rules.nodes import check_node, check_node_types
+from moorage.embedded.rules.pod_changes import check_pod_change
+from moorage.embedded.rules.pod_types import check_pod_types
+from moorage.embedded.rules.pods import check_pod
+from moorage.embedded.rules.workloads import (
     check_priority_class,
     check_workload,
     check_workload_types,

@@ -116,9 +116,9 @@ class EmbeddedApiServer:
         server = web.Server(
             self._answer, request_factory=_request, handler_cancellation=True, access_log=None
         )
-        self._runner = web.ServerRunner(server)
+        self._runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self._port, shutdown_timeout=_SHUTDOWN_SECONDS)
+        site = web.TCPSite(self._runner, self._host, self._port)
         try:
             await site.start()
         except OSError as error:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moorage.embedded.affinity_rules import check_label_selector
-from moorage.embedded.names import invalid_value, required
-from moorage.embedded.pod_rules import check_pod_spec
-from moorage.embedded.pod_types import check_spec_types
+from moorage.embedded.rules.affinity import check_label_selector
+from moorage.embedded.rules.names import invalid_value, required
+from moorage.embedded.rules.pod_types import check_spec_types
+from moorage.embedded.rules.pods import check_pod_spec
 from moorage.embedded.status import bad_request
 
 if TYPE_CHECKING:

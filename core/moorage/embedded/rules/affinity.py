@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moorage.embedded.names import (
+from moorage.embedded.rules.names import (
     check_label_value,
     check_labels,
     check_qualified,

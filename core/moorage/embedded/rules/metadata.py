@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moorage.embedded.names import check_annotations, check_labels, check_name, invalid_value
+from moorage.embedded.rules.names import check_annotations, check_labels, check_name, invalid_value
 from moorage.embedded.status import bad_request
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moorage.embedded.names import check_qualified, invalid_value, required
+from moorage.embedded.rules.names import check_qualified, invalid_value, required
 from moorage.model.quantities import parse_milli
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moorage.embedded.demand_rules import check_amounts
-from moorage.embedded.names import (
+from moorage.embedded.rules.amounts import check_amounts
+from moorage.embedded.rules.names import (
     check_label_value,
     check_qualified,
     check_supported,
     required,
 )
-from moorage.embedded.pod_types import ConditionTypes, Quantity, check_quantity_types
+from moorage.embedded.rules.pod_types import ConditionTypes, Quantity, check_quantity_types
 from moorage.embedded.status import Cause, bad_request
 
 if TYPE_CHECKING:

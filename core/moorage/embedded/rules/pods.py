@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moorage.embedded.affinity_rules import check_affinity, check_spread
-from moorage.embedded.demand_rules import check_amounts, check_demand
-from moorage.embedded.names import (
+from moorage.embedded.rules.affinity import check_affinity, check_spread
+from moorage.embedded.rules.amounts import check_amounts, check_demand
+from moorage.embedded.rules.names import (
     check_labels,
     check_name,
     check_qualified,
