@@ -179,7 +179,7 @@ class ObjectDecoder(Generic[T]):
         try:
             events = self._lines.decode_lines(chunk)
         except msgspec.DecodeError:
-            events = [event for line in chunk.splitlines() if (event := self._line(line))]
+            events = [event for line in chunk.split(b"\n") if (event := self._line(line))]
         status = next((event.object for event in events if isinstance(event, _Error)), None)
         changes = [event for event in events if isinstance(event, Change)]
         return Lines(changes, _last_version(chunk), status)
