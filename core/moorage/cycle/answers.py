@@ -64,7 +64,7 @@ class Freshness:
 class PluginAnswers:
     """What one plugin says of all rows, for one `sign` fragment.
 
-    `codes` (capacity,) int16 by row, 0 where the row passes, None: all pass. `raw` (capacity,)
+    `codes` (capacity,) int32 by row, 0 where the row passes, None: all pass. `raw` (capacity,)
     int64 or float64 by row, None: the plugin does not score this pod. Entries of rows that are
     not nodes mean nothing. `filter_version` and `score_version` count the times that everything
     was asked anew; `raw_version` counts changes of any raw score.
@@ -74,7 +74,7 @@ class PluginAnswers:
         self.step = step
         self.state = CycleState()
         self.pre_filtered = PreFiltered()
-        self.codes: NDArray[np.int16] | None = None
+        self.codes: NDArray[np.int32] | None = None
         self.raw: NDArray[Any] | None = None
         self.filter_version = self.score_version = self.raw_version = 0
         self._asker = asker
@@ -102,7 +102,7 @@ class PluginAnswers:
             codes = self._asker.filter(self.step, self.state, info, view)
             if codes is not None:
                 if self.codes is None:
-                    self.codes = np.zeros(self._cluster.columns.capacity, dtype=np.int16)
+                    self.codes = np.zeros(self._cluster.columns.capacity, dtype=np.int32)
                     self.filter_version += 1
                 self.codes[rows] = codes
             elif self.codes is not None:
@@ -139,7 +139,7 @@ class PluginAnswers:
         if self._filters:
             codes = self._asker.filter(self.step, self.state, info, view)
             if codes is not None:
-                self.codes = np.zeros(self._cluster.columns.capacity, dtype=np.int16)
+                self.codes = np.zeros(self._cluster.columns.capacity, dtype=np.int32)
                 self.codes[view.rows] = codes
 
     def _score_all(self, info: PodInfo, feasible: NDArray[np.intp] | None) -> None:

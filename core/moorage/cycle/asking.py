@@ -23,7 +23,7 @@ from moorage.model.pod_info import PodInfo
 
 __all__ = ["Asker", "PreFiltered"]
 
-_LARGEST_CODE = 32767
+_LARGEST_CODE = 2**31 - 1
 
 
 class PreFiltered(NamedTuple):
@@ -66,8 +66,8 @@ class Asker:
 
     def filter(
         self, step: Step, state: CycleState, info: PodInfo, nodes: NodesView
-    ) -> NDArray[np.int16] | None:
-        """Ask which nodes pass: (n,) int16 codes, 0 where it passes; None: all do."""
+    ) -> NDArray[np.int32] | None:
+        """Ask which nodes pass: (n,) int32 codes, 0 where it passes; None: all do."""
         hook = step.filter
         if hook is None:
             return None
@@ -79,12 +79,12 @@ class Asker:
         if not isinstance(answer, np.ndarray) or answer.shape != (len(nodes),):
             raise self._wrong(hook, f"an array of shape ({len(nodes)},)", answer)
         if answer.dtype == np.bool_:
-            return (~answer).view(np.int8).astype(np.int16)
+            return (~answer).view(np.int8).astype(np.int32)
         if answer.dtype.kind not in "iu":
             raise self._wrong(hook, "bool or integers", answer)
         if answer.size and (answer.min() < 0 or answer.max() > _LARGEST_CODE):
             raise self._wrong(hook, f"codes from 0 to {_LARGEST_CODE}", answer)
-        return answer.astype(np.int16, copy=False)
+        return answer.astype(np.int32, copy=False)
 
     def explain(self, step: Step, state: CycleState, info: PodInfo, code: int) -> Verdict:
         """Turn a code into a verdict that names the plugin."""
@@ -187,9 +187,9 @@ class Asker:
 
     def _filter_singly(
         self, hook: Hook, state: CycleState, info: PodInfo, nodes: NodesView
-    ) -> NDArray[np.int16]:
+    ) -> NDArray[np.int32]:
         verdicts: list[Verdict] = state.setdefault("moorage.verdicts", [])
-        codes = np.zeros(len(nodes), dtype=np.int16)
+        codes = np.zeros(len(nodes), dtype=np.int32)
         for position in range(len(nodes)):
             verdict = self._framework.check_verdict(
                 hook, self._call(hook, state, info.pod, info, NodeInfo(nodes, position))

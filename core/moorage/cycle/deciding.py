@@ -35,8 +35,8 @@ _CHUNK = 128
 class Nominator(Protocol):
     """Whom the cycle must expect on nodes, beside the pods that are there."""
 
-    def expected_on(self, info: PodInfo) -> Mapping[str, Sequence[PodInfo]]:
-        """Return the other pods of equal or higher priority that are nominated, by node name."""
+    def at_least(self, priority: int, *, besides: str) -> Mapping[str, Sequence[PodInfo]]:
+        """Return the nominated pods of a priority or higher, by node; `besides` a pod's uid."""
         ...
 
 
@@ -155,7 +155,7 @@ class _Attempt:
         self._details = details
         self._states: dict[Step, CycleState] = {}
         self._pre_filtered: dict[Step, PreFiltered] = {}
-        self._codes: dict[Step, NDArray[np.int16]] = {}
+        self._codes: dict[Step, NDArray[np.int32]] = {}
         self._excluded_by: frozenset[str] = frozenset()
 
     def run(self) -> Decision:
@@ -234,7 +234,7 @@ class _Attempt:
         """Ask a plugin that does not share about rows that are left; notes its codes by row."""
         limit = self._sample_size() if step.takes_nodes_singly else len(rows)
         known = self._codes.setdefault(
-            step, np.full(self._cluster.columns.capacity, NOT_FEASIBLE, dtype=np.int16)
+            step, np.full(self._cluster.columns.capacity, NOT_FEASIBLE, dtype=np.int32)
         )
         if limit >= len(rows):
             return rows[self._ask_rows(step, rows, known)]
@@ -250,7 +250,7 @@ class _Attempt:
         return np.sort(np.concatenate(found)[:limit])
 
     def _ask_rows(
-        self, step: Step, rows: NDArray[np.intp], known: NDArray[np.int16]
+        self, step: Step, rows: NDArray[np.intp], known: NDArray[np.int32]
     ) -> NDArray[np.bool_]:
         codes = self._asker.filter(
             step, self._states[step], self._info, self._cluster.view_of(rows)
@@ -272,9 +272,10 @@ class _Attempt:
         nominator = self._cycle._nominator
         if nominator is None:
             return {}
+        expected = nominator.at_least(self._info.priority, besides=self._info.uid)
         return {
             row: pods
-            for name, pods in nominator.expected_on(self._info).items()
+            for name, pods in expected.items()
             if (row := self._cluster.row(name)) is not None and pods
         }
 
@@ -289,14 +290,14 @@ class _Attempt:
             for pod in self._expected[row]
         ]
         view = self._cluster.view_of(asked).overlay(added=added)
-        self._expected_codes: dict[Step, NDArray[np.int16]] = {}
+        self._expected_codes: dict[Step, NDArray[np.int32]] = {}
         passes = np.ones(len(asked), dtype=np.bool_)
         for step in self._plan.filters:
             if self._filters(step):
                 state = self._asker.add_pods(step, self._states[step], self._info, view, added)
                 codes = self._asker.filter(step, state, self._info, view)
                 if codes is not None:
-                    by_row = np.zeros(self._cluster.columns.capacity, dtype=np.int16)
+                    by_row = np.zeros(self._cluster.columns.capacity, dtype=np.int32)
                     by_row[asked] = codes
                     self._expected_codes[step] = by_row
                     passes &= codes == 0
@@ -422,7 +423,7 @@ class _Attempt:
         considered: NDArray[np.bool_] | None,
         *,
         expected: bool,
-    ) -> NDArray[np.int16] | None:
+    ) -> NDArray[np.int32] | None:
         """Return a plugin's codes (n,) for rows, asking it about those it has not seen."""
         if expected:
             kept = self._expected_codes.get(step) if self._expected else None
@@ -431,7 +432,7 @@ class _Attempt:
             shared = self._combined.answers[step].codes
             return None if shared is None else shared[rows]
         known = self._codes.setdefault(
-            step, np.full(self._cluster.columns.capacity, NOT_FEASIBLE, dtype=np.int16)
+            step, np.full(self._cluster.columns.capacity, NOT_FEASIBLE, dtype=np.int32)
         )
         left = (by < 0) & (known[rows] == NOT_FEASIBLE)
         if considered is not None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import numpy as np
 from prometheus_client import CollectorRegistry
 
+from moorage.api.writing import bind
 from moorage.cache.cluster import ClusterCache
 from moorage.errors import PluginError
 from moorage.framework.informing import InformedKind, Informer, Informers
@@ -132,6 +133,20 @@ class Handle:
                 "use it with `moorage run`"
             )
         return self._services.client
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        """Write a pod's Binding; ApiError where the API server refuses it.
+
+        A Binding whose answer was lost is found out by reading the pod, never by binding again.
+        """
+        metadata = pod.metadata
+        await bind(
+            self.client,
+            namespace=metadata.namespace,
+            name=metadata.name,
+            uid=metadata.uid,
+            node=node_name,
+        )
 
     def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
         """Record an Event of `kind` Normal or Warning about a pod; never blocks."""

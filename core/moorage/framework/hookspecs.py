@@ -84,8 +84,8 @@ def queue_sort(queued: QueuedPod) -> Any:  # noqa: ANN401 - anything that compar
     """Return the key by which pods in the active queue are sorted, lowest first.
 
     Called when a pod enters the active queue; keys of one profile, and of all profiles of a
-    process, must compare with each other. Exactly one plugin of a profile implements this. An
-    exception sends the pod to backoff.
+    process, must compare with each other. Exactly one plugin of a profile implements this. After an
+    exception the pod is sorted by priority and time.
     """
 
 
@@ -164,7 +164,7 @@ def filter_nodes(
     """Say which nodes a pod fits: the fast form, called for many nodes at once.
 
     Return (n,) bool, True where it fits; or (n,) integers, 0 where it fits and otherwise a code
-    of the plugin's own, 1 to 32767, which `explain` turns into a verdict; or None: it fits all. A
+    of the plugin's own, 1 to 2147483647, which `explain` turns into a verdict; or None: it fits all. A
     False counts as code 1. Rows may be asked about that other plugins refuse.
     """
 

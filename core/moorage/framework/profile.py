@@ -6,6 +6,7 @@ pluggy declares and validates; the hot path calls the bound methods that are res
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -24,6 +25,8 @@ from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.verdict import SUCCESS, Verdict
 from moorage.model.events import ALL
 from moorage.model.pods import Pod
+
+_log = logging.getLogger(__name__)
 
 __all__ = ["ArgumentsError", "Framework", "Hook", "new_framework"]
 
@@ -106,10 +109,17 @@ class Framework:
     # What the queue needs of a profile
 
     def sort_key(self, queued: QueuedPod) -> Any:  # noqa: ANN401 - anything that compares
-        """Return the key of a pod in the active queue."""
-        if self._sort is None:
-            return (-queued.info.priority, queued.timestamp)
-        return self._sort.call(queued)
+        """Return the key of a pod in the active queue; never raises.
+
+        A plugin that fails here must not cost a pod its place in the queue: the fault is logged
+        and the pod is sorted by priority and time.
+        """
+        if self._sort is not None:
+            try:
+                return self._sort.call(queued)
+            except Exception as error:  # noqa: BLE001 - any fault of a plugin
+                _log.error("%s (pod %s)", self.fault(self._sort, error), queued.key)
+        return -queued.info.priority, queued.timestamp
 
     def pre_enqueue(self, pod: Pod) -> Verdict:
         """Ask the PreEnqueue plugins in order; return the first refusal, or Success."""

@@ -1,0 +1,41 @@
+"""SchedulingGates: pods with gates wait until somebody removes them (KEP-3521)."""
+
+from __future__ import annotations
+
+import moorage
+
+__all__ = ["SchedulingGates"]
+
+
+class SchedulingGates(moorage.Plugin):
+    """Keeps pods with ``spec.schedulingGates`` out of the active queue."""
+
+    @moorage.hookimpl
+    def pre_enqueue(self, pod: moorage.Pod) -> moorage.Verdict | None:
+        """Refuse a pod that has a gate."""
+        gates = pod.spec.scheduling_gates
+        if not gates:
+            return None
+        names = " ".join(gate.name for gate in gates)
+        return moorage.Verdict.unresolvable(f"waiting for scheduling gates: [{names}]")
+
+    @moorage.hookimpl
+    def events_to_register(self) -> list[moorage.EventHint]:
+        """Come back when the pod's own gates are gone."""
+        return [
+            moorage.EventHint(
+                moorage.ClusterEvent(
+                    moorage.EventResource.UNSCHEDULED_POD,
+                    moorage.ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+                ),
+                _is_this_pod,
+            )
+        ]
+
+
+def _is_this_pod(
+    pod: moorage.Pod, _: moorage.Pod | None, after: moorage.Pod | None
+) -> moorage.QueueingHint:
+    if after is not None and after.metadata.uid == pod.metadata.uid:
+        return moorage.QueueingHint.QUEUE
+    return moorage.QueueingHint.SKIP
