@@ -1,0 +1,66 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+__all__ = ["Session", "output_option", "verbosity_option"]
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any] | click.Command)
+
+
+@dataclass
+class Session:
+    """What one call of the command keeps: klog's level, 0 to 10, which decides about tracebacks."""
+
+    verbosity: int = 0
+
+
+class _Level(click.ParamType):
+    """klog's level, also in Go's spelling ``-v=2``."""
+
+    name = "level"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return int(str(value).removeprefix("="))
+        except ValueError:
+            self.fail(f"{value!r} is no level of logging, such as 0, 2 or 4.", param, ctx)
+
+
+def verbosity_option(decorated: Decorated) -> Decorated:
+    """Add ``-v N``; the level is kept in the `Session`."""
+    return click.option(
+        "-v",
+        "--v",
+        "verbosity",
+        type=_Level(),
+        metavar="N",
+        expose_value=False,
+        callback=_keep_verbosity,
+        help="How much to log, in klog's levels: 2 what happens to pods, 4 details and tracebacks,"
+        " 8 libraries too.",
+    )(decorated)
+
+
+def _keep_verbosity(ctx: click.Context, _param: click.Parameter, value: int | None) -> None:
+    if value is not None:
+        ctx.ensure_object(Session).verbosity = value
+
+
+def output_option(*formats: str, default: str = "table") -> Callable[[Decorated], Decorated]:
+    """Add ``-o FORMAT``, as kubectl has it; passed on as `output`."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice((default, *formats)),
+        metavar="|".join(formats),
+        default=default,
+        help=f"Print as {', '.join(formats[:-1])} or {formats[-1]} instead of a {default}."
+        if len(formats) > 1
+        else f"Print as {formats[0]}.",
+    )
