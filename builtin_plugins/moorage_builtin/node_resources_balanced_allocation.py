@@ -17,6 +17,8 @@ from moorage_builtin.resources import (
 
 __all__ = ["NodeResourcesBalancedAllocation", "NodeResourcesBalancedAllocationArgs"]
 
+_UNCHANGED = 150
+
 
 class NodeResourcesBalancedAllocationArgs(moorage.PluginArgs):
     """Arguments of NodeResourcesBalancedAllocation."""
@@ -55,7 +57,11 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
 
     @moorage.hookimpl
     def score_nodes(self, info: moorage.PodInfo, nodes: moorage.NodesView) -> NDArray[np.int64]:
-        """Score 0 to 100 by balance with the pod against balance without it; (n,) int64."""
+        """Score 50 to 100, 75 where the pod changes nothing; (n,) int64.
+
+        Balance is 100 x (1 - standard deviation of the utilisations), rounded down; the score is
+        75 plus half of what the pod adds to it.
+        """
         with_pod = []
         without = []
         present = []
@@ -67,13 +73,10 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
             with_pod.append(np.minimum((requested + own) / capacity, 1.0))
             without.append(np.minimum(requested / capacity, 1.0))
             present.append(has)
-        after = _deviation(with_pod, present)
-        before = _deviation(without, present)
-        return score_of(before, after)
-
-
-def score_of(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.int64]:
-    return ((1 - after) * 100).astype(np.int64)
+        # Whole points first, then the change, then halved: so that 75 is "no change".
+        after = ((1 - _deviation(with_pod, present)) * 100).astype(np.int64)
+        before = ((1 - _deviation(without, present)) * 100).astype(np.int64)
+        return (_UNCHANGED + after - before) // 2
 
 
 def _deviation(

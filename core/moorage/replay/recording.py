@@ -1,0 +1,89 @@
+"""The format of recorded decisions: one scenario a line, plain or gzip-compressed JSON."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from moorage.errors import RecordingError
+from moorage.model.nodes import Node
+from moorage.model.pods import Pod
+
+__all__ = ["RecordedStep", "Recording", "Scenario", "read_recording"]
+
+
+class Objects(msgspec.Struct):
+    """What was in the cluster before the first pod, by plural; other kinds are skipped."""
+
+    nodes: tuple[Node, ...] = ()
+    pods: tuple[Pod, ...] = ()
+
+
+class RecordedStep(msgspec.Struct):
+    """One pending pod and what became of it.
+
+    `feasible` are names of nodes, or only their number; `scores` are weighted and normalised.
+    """
+
+    pod: Pod
+    outcome: str
+    node: str | None = None
+    feasible: list[str] | int | None = None
+    scores: dict[str, dict[str, int]] | None = None
+    total: dict[str, int] | None = None
+    message: str = ""
+    nominated: str | None = None
+    victims: list[str] | None = None
+    then_bound: str | None = None
+
+
+class Scenario(msgspec.Struct):
+    """A cluster and the pods that came to it one after another."""
+
+    scenario: str
+    objects: Objects
+    steps: list[RecordedStep]
+
+
+class Recording:
+    """A file of scenarios; its family is the file's name up to the first dot."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.family = path.name.partition(".")[0]
+
+    def scenarios(self) -> Iterator[Scenario]:
+        """Read scenario after scenario; RecordingError names the file and line at fault."""
+        decoder = msgspec.json.Decoder(Scenario)
+        for number, line in enumerate(self._lines(), start=1):
+            if not line.strip():
+                continue
+            try:
+                yield decoder.decode(line)
+            except msgspec.DecodeError as error:
+                raise RecordingError(
+                    f"{self.path}: line {number} is no scenario of recorded decisions: {error}"
+                ) from error
+
+    def _lines(self) -> Iterator[bytes]:
+        try:
+            if self.path.suffix == ".gz":
+                with gzip.open(self.path) as lines:
+                    yield from lines
+            else:
+                with self.path.open("rb") as lines:
+                    yield from lines
+        except (OSError, EOFError, zlib.error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise RecordingError(f"{self.path}: cannot be read: {reason}") from error
+
+
+def read_recording(path: Path) -> Recording:
+    """Open a recording; RecordingError where there is no such file."""
+    if not path.is_file():
+        raise RecordingError(f"{path}: no such file; name a recording such as resources.jsonl.gz")
+    return Recording(path)

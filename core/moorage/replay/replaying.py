@@ -1,0 +1,111 @@
+"""Scenarios, step by step: decide, compare, then go on from what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from moorage.cycle import Cycle
+from moorage.errors import RecordingError
+from moorage.framework.handle import Services
+from moorage.framework.profile import Framework
+from moorage.framework.queued_pod import QueuedPod
+from moorage.model.pod_info import PodInfo
+from moorage.model.pods import Pod, is_finished
+from moorage.replay.comparing import Difference, differences, refused_only_by
+from moorage.replay.recording import RecordedStep, Recording, Scenario
+
+__all__ = ["Assemble", "Report", "StepReport", "replay"]
+
+Assemble = Callable[[Services], Mapping[str, Framework]]
+"""Makes the profiles of a configuration anew, by scheduler name, around a scenario's services."""
+
+
+class StepReport(NamedTuple):
+    """One replayed step. `is_apart`: only plugins that are not installed refused the pod."""
+
+    scenario: str
+    step: int
+    pod: str
+    differences: tuple[Difference, ...]
+    is_apart: bool = False
+
+
+class Report:
+    """What a recording came to."""
+
+    def __init__(self, family: str) -> None:
+        self.family = family
+        self.scenarios = 0
+        self.steps: list[StepReport] = []
+
+    @property
+    def equal(self) -> int:
+        """How many steps are equal."""
+        return sum(not step.differences and not step.is_apart for step in self.steps)
+
+    @property
+    def differing(self) -> list[StepReport]:
+        """The steps that differ."""
+        return [step for step in self.steps if step.differences]
+
+    @property
+    def apart(self) -> int:
+        """How many steps only missing plugins refused."""
+        return sum(step.is_apart for step in self.steps)
+
+
+def replay(recording: Recording, assemble: Assemble, missing: frozenset[str]) -> Report:
+    """Replay all scenarios; `missing` are the plugins that are not installed here.
+
+    Raises RecordingError for a file that cannot be read or a pod of a profile that is not there.
+    """
+    report = Report(recording.family)
+    for scenario in recording.scenarios():
+        report.scenarios += 1
+        report.steps.extend(_replay_scenario(scenario, assemble, missing, recording))
+    return report
+
+
+def _replay_scenario(
+    scenario: Scenario, assemble: Assemble, missing: frozenset[str], recording: Recording
+) -> Iterator[StepReport]:
+    services = Services()
+    cluster = services.cluster
+    for node in scenario.objects.nodes:
+        cluster.set_node(node)
+    for pod in scenario.objects.pods:
+        if pod.spec.node_name and not is_finished(pod):
+            cluster.add_pod(PodInfo(_with_uid(pod)))
+    cycles = {name: Cycle(profile, cluster) for name, profile in assemble(services).items()}
+    for number, step in enumerate(scenario.steps, start=1):
+        info = PodInfo(_with_uid(step.pod))
+        cycle = cycles.get(step.pod.spec.scheduler_name)
+        if cycle is None:
+            raise RecordingError(
+                f"{recording.path}: scenario {scenario.scenario}, step {number}: pod {info.key} "
+                f"names profile {step.pod.spec.scheduler_name!r}, which the configuration lacks"
+            )
+        decision = cycle.decide(QueuedPod(info, timestamp=0.0), details=True)
+        found = tuple(differences(step, decision, missing))
+        is_apart = step.outcome == "unschedulable" and refused_only_by(step, missing)
+        yield StepReport(scenario.scenario, number, info.key, () if is_apart else found, is_apart)
+        _go_on(services, step, info)
+
+
+def _go_on(services: Services, step: RecordedStep, info: PodInfo) -> None:
+    """Bring the cluster to where it was after the recorded step."""
+    for key in step.victims or ():
+        services.cluster.remove_pod(key)
+    node = step.then_bound or step.node
+    if node is not None:
+        spec = msgspec.structs.replace(info.pod.spec, node_name=node)
+        services.cluster.add_pod(PodInfo(msgspec.structs.replace(info.pod, spec=spec)))
+
+
+def _with_uid(pod: Pod) -> Pod:
+    """Give a pod its key as uid: recordings leave uids out, and name victims by key."""
+    uid = f"{pod.metadata.namespace}/{pod.metadata.name}"
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, uid=uid))
