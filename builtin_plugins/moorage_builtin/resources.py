@@ -48,9 +48,7 @@ def requested_and_allocatable(
     new pod's own request. Scalar resources that the pod does not request do not count. With
     `with_defaults`, cpu and memory are reckoned with defaults for containers without requests.
     """
-    own = dict(info.requests.amounts)
-    if with_defaults:
-        own |= {"cpu": info.requests.nonzero_cpu, "memory": info.requests.nonzero_memory}
+    own = dict(info.requests.scoring if with_defaults else info.requests.amounts)
     nonzero = nodes.nonzero_requested if with_defaults else None
     found = []
     for spec in resources:

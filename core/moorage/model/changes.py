@@ -62,6 +62,8 @@ def node_changes(old: Node, new: Node) -> ActionType:
         changes |= ActionType.UPDATE_NODE_CONDITION
     if old.status.declared_features != new.status.declared_features:
         changes |= ActionType.UPDATE_NODE_DECLARED_FEATURE
+    if _annotations(old) != _annotations(new):
+        changes |= ActionType.UPDATE_NODE_ANNOTATION
     return changes
 
 
@@ -92,6 +94,11 @@ def _amounts_differ(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
         return amounts_of(old) != amounts_of(new)
     except InvalidQuantityError:
         return True
+
+
+def _annotations(node: Node) -> object:
+    """Return the annotations, which are decoded only where a plugin declared them."""
+    return getattr(node.metadata, "annotations", None)
 
 
 def _condition_statuses(node: Node) -> dict[str, str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from copy import copy
+from typing import NamedTuple, Self
+
+import msgspec
 
 from moorage.model.pods import Pod, pod_key
 from moorage.model.requests import Requests, pod_requests
@@ -39,6 +42,13 @@ class PodInfo:
     def priority(self) -> int:
         """The pod's priority, 0 where it has none."""
         return self.pod.spec.priority or 0
+
+    def on_node(self, name: str) -> Self:
+        """Return the same pod as if it were on a node, without reckoning anything anew."""
+        placed = copy(self)
+        spec = msgspec.structs.replace(self.pod.spec, node_name=name)
+        placed.pod = msgspec.structs.replace(self.pod, spec=spec)
+        return placed
 
     def __repr__(self) -> str:
         return f"PodInfo({self.key})"

@@ -37,13 +37,16 @@ class Requests(NamedTuple):
     """A pod's requests: hashable, shared by all pods that ask for the same.
 
     `amounts` are (resource, integer) pairs sorted by name, cpu in milli-CPU, all else in its
-    unit; `nonzero_cpu` (milli-CPU) and `nonzero_memory` (bytes) are those of scoring, in which a
-    container without a request counts with a default.
+    unit; `nonzero_cpu` (milli-CPU) and `nonzero_memory` (bytes) are what a pod counts for on its
+    node in scoring, where a container without a request counts with a default. `scoring` are the
+    pairs of the pod to be placed in scoring: as kube-scheduler 1.36 has it, with those defaults
+    and without the requests of the pod as a whole.
     """
 
     amounts: tuple[tuple[str, int], ...]
     nonzero_cpu: int
     nonzero_memory: int
+    scoring: tuple[tuple[str, int], ...] = ()
 
     def get(self, resource: str) -> int:
         """Return the amount of one resource, 0 where none is asked for."""
@@ -61,7 +64,15 @@ def pod_requests(pod: Pod) -> Requests:
     if _has_pod_level_requests(pod):
         missing = {name: amount for name, amount in _DEFAULTS.items() if name not in real}
     reckoned = _total(pod, missing) if missing else real
-    found = Requests(tuple(sorted(real.items())), reckoned.get("cpu", 0), reckoned.get("memory", 0))
+    scoring = reckoned
+    if _has_pod_level_requests(pod):
+        scoring = _total(pod, _DEFAULTS, pod_level=False)
+    found = Requests(
+        tuple(sorted(real.items())),
+        reckoned.get("cpu", 0),
+        reckoned.get("memory", 0),
+        tuple(sorted(scoring.items())),
+    )
     if len(_interned) >= _MOST_INTERNED:
         _interned.clear()
     return _interned.setdefault(found, found)
@@ -75,10 +86,10 @@ def amounts_of(quantities: Mapping[str, str]) -> _Amounts:
     }
 
 
-def _total(pod: Pod, missing: Mapping[str, int]) -> _Amounts:
+def _total(pod: Pod, missing: Mapping[str, int], *, pod_level: bool = True) -> _Amounts:
     spec, status = pod.spec, pod.status
     total = _containers(pod, missing)
-    if _has_pod_level_requests(pod) and spec.resources is not None:
+    if pod_level and spec.resources is not None and _has_pod_level_requests(pod):
         wanted = [amounts_of(spec.resources.requests)]
         if status.resources is not None or status.allocated_resources is not None:
             overhead = amounts_of(spec.overhead)
