@@ -42,7 +42,7 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 def api(
     server: EmbeddedApiServer, session: aiohttp.ClientSession
 ) -> Callable[..., Awaitable[tuple[int, Any]]]:
-    """Return ``await api(method, path, body, content_type)``, which gives status and JSON."""
+    """Return a call of method, path, body and content type that gives status and JSON."""
 
     async def call(
         method: str, path: str, body: object = None, content_type: str = "application/json"
@@ -61,7 +61,7 @@ def api(
 
 @pytest.fixture
 def make_pod() -> Callable[..., dict[str, Any]]:
-    """Return ``make_pod(name, labels=..., **spec)``: a pod of one small container."""
+    """Return a maker of pods with one small container, by name, labels and fields of the spec."""
 
     def make(name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:  # noqa: ANN401 - any field of a pod's spec
         container = {

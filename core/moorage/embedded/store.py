@@ -120,10 +120,20 @@ class Store:
         found = self.registry.catalogue.named(resource)
         self.registry.delete(found, Key(namespace, name), grace=grace_seconds)
 
-    def watch(self, resource: str, *, namespace: str | None = None, start: int) -> Watch:
-        """Watch a resource's changes after resourceVersion `start`; the caller closes it."""
+    def watch(
+        self,
+        resource: str,
+        *,
+        start: int,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Watch:
+        """Watch a resource's selected changes after resourceVersion `start`; the caller closes it."""
         found = self.registry.catalogue.named(resource)
-        selection = parse_selection(found, namespace=namespace)
+        selection = parse_selection(
+            found, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+        )
         shelf = self.registry.shelf(found)
         return Watch(shelf, selection, start=start, current=self.registry.version)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -190,19 +191,19 @@ def _node_status(node: dict[str, Any]) -> str:
 
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
+# Below each bound: the unit and, up to a smaller bound, a finer unit beside it.
+_UNITS = (
+    (2 * _MINUTE, 1, "s", 1, "", 0),
+    (3 * _HOUR, _MINUTE, "m", 1, "s", 10 * _MINUTE),
+    (2 * _DAY, _HOUR, "h", _MINUTE, "m", 8 * _HOUR),
+    (2 * _YEAR, _DAY, "d", _HOUR, "h", 8 * _DAY),
+    (math.inf, _YEAR, "y", _DAY, "d", 8 * _YEAR),
+)
 
 
 def age(seconds: float) -> str:
     """Write a duration as kubectl does: one or two units, the finer ones only while they matter."""
     whole = max(0, int(seconds))
-    # Below each bound: the unit and, up to a smaller bound, a second unit beside it.
-    for bound, unit, letter, finer, finer_letter, until in (
-        (2 * _MINUTE, 1, "s", 0, "", 0),
-        (3 * _HOUR, _MINUTE, "m", 1, "s", 10 * _MINUTE),
-        (2 * _DAY, _HOUR, "h", _MINUTE, "m", 8 * _HOUR),
-        (2 * _YEAR, _DAY, "d", _HOUR, "h", 8 * _DAY),
-    ):
-        if whole < bound:
-            rest = whole % unit // finer if finer and whole < until else 0
-            return f"{whole // unit}{letter}" + (f"{rest}{finer_letter}" if rest else "")
-    return f"{whole // _YEAR}y" + (f"{whole % _YEAR // _DAY}d" if whole < 8 * _YEAR else "")
+    _bound, unit, letter, finer, finer_letter, until = next(row for row in _UNITS if whole < row[0])
+    rest = whole % unit // finer if whole < until else 0
+    return f"{whole // unit}{letter}" + (f"{rest}{finer_letter}" if rest else "")

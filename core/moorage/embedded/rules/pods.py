@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["check_pod", "check_pod_spec", "duplicates"]
 
 _LARGEST_PORT = 65535
+_RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -34,9 +35,7 @@ def check_pod(pod: dict[str, Any]) -> list[Cause]:
 def check_pod_spec(spec: dict[str, Any], field: str) -> list[Cause]:
     """Return what is wrong with a pod's spec that stands at `field` of its object."""
     causes = _check_containers(spec, field)
-    causes += check_supported(
-        f"{field}.restartPolicy", spec["restartPolicy"], ("Always", "OnFailure", "Never")
-    )
+    causes += check_supported(f"{field}.restartPolicy", spec["restartPolicy"], _RESTART_POLICIES)
     causes += check_supported(
         f"{field}.dnsPolicy",
         spec["dnsPolicy"],
@@ -84,10 +83,6 @@ def _check_containers(spec: dict[str, Any], field: str) -> list[Cause]:
         for index, container in enumerate(spec.get(kind) or ()):
             where = f"{field}.{kind}[{index}]"
             causes += _check_container(where, container, volumes)
-            if kind == "initContainers" and container.get("restartPolicy"):
-                causes += check_supported(
-                    f"{where}.restartPolicy", container["restartPolicy"], ("Always",)
-                )
             name = container.get("name")
             if name in seen:
                 causes.append(_duplicate(f"{where}.name", name))
@@ -106,6 +101,10 @@ def _check_container(field: str, container: dict[str, Any], volumes: set[Any]) -
             message = f'Not found: "{mount.get("name")}"'
             where = f"{field}.volumeMounts[{index}].name"
             causes.append(Cause("FieldValueNotFound", message, where))
+    if container.get("restartPolicy"):
+        causes += check_supported(
+            f"{field}.restartPolicy", container["restartPolicy"], _RESTART_POLICIES
+        )
     return causes + check_demand(f"{field}.resources", container.get("resources"))
 
 
