@@ -23,6 +23,7 @@ from moorage.cache.interning import InternedColumn
 from moorage.cache.labels import LabelColumns
 from moorage.cache.ports import HostPortIndex
 from moorage.cache.view import NodesView
+from moorage.model.meta import Namespace
 from moorage.model.nodes import Node, Taint
 from moorage.model.pod_info import PodInfo
 from moorage.model.requests import amounts_of
@@ -37,7 +38,8 @@ class ClusterCache:
 
     `node_changes` and `pod_changes` log the rows whose node object or whose pods changed;
     `facts` counts changes of named facts of the whole cluster: ``nodes`` (which nodes there are)
-    and ``images`` (sizes of images, and how many nodes have them). Adding, removing and assuming
+    and ``images`` (sizes of images, and how many nodes have them). `namespaces` are kept by name,
+    for selectors that look at their labels. Adding, removing and assuming
     cost O(1) in the number of nodes and pods. Single-threaded.
     """
 
@@ -50,6 +52,7 @@ class ClusterCache:
         self.ports = HostPortIndex()
         self.node_changes = ChangeLog()
         self.pod_changes = ChangeLog()
+        self.namespaces: dict[str, Namespace] = {}
         self.facts: dict[str, int] = {"nodes": 0, "images": 0}
         self._rows: dict[str, int] = {}
         self._names: list[str] = []

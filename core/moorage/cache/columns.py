@@ -52,6 +52,7 @@ class NodeColumns:
         self.capacity = capacity
         self.resources: dict[str, int] = {name: index for index, name in enumerate(FIRST_RESOURCES)}
         self._room = _ROOM_FOR_RESOURCES
+        self._places: dict[tuple[str, ...], tuple[slice | None, NDArray[np.intp]]] = {}
         self._vectors: dict[Requests, tuple[NDArray[np.intp], NDArray[np.int64]]] = {}
         for column in _DECLARED:
             setattr(self, column.name, np.zeros(self._shape(column), dtype=column.dtype))
@@ -74,6 +75,20 @@ class NodeColumns:
                 self._room *= 2
                 self.grow(self.capacity)
         return index
+
+    def places(self, names: tuple[str, ...]) -> tuple[slice | None, NDArray[np.intp]]:
+        """Return the rows of several resources: as a slice where they are adjacent, and as (k, 1)."""
+        found = self._places.get(names)
+        if found is None:
+            rows = [self.resource(name) for name in names]
+            first = rows[0]
+            adjacent = rows == list(range(first, first + len(rows)))
+            found = (
+                slice(first, first + len(rows)) if adjacent else None,
+                np.array(rows, dtype=np.intp)[:, np.newaxis],
+            )
+            self._places[names] = found
+        return found
 
     def vector(self, requests: Requests) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """Return requests, and the pod itself, as (resource rows (k,), amounts (k,))."""

@@ -154,7 +154,8 @@ class NodesView:
     def requested_of(self, resources: Sequence[str]) -> NDArray[np.int64]:
         """Return what pods on the rows request of several resources; (k, n) int64."""
         if self._requested is not None:
-            return _read_only(self._requested[self._indices(resources)])
+            _, places = self._cluster.columns.places(tuple(resources))
+            return _read_only(self._requested[places[:, 0]])
         return self._matrix(self._cluster.columns.requested, resources)
 
     @property
@@ -308,17 +309,12 @@ class NodesView:
         return LabelColumnView(column, self._rows_of(column.codes))
 
     def _matrix(self, matrix: NDArray[np.int64], resources: Sequence[str]) -> NDArray[np.int64]:
-        indices = self._indices(resources)
-        if self._whole:
-            first, count = indices[0], len(indices)
-            if indices == list(range(first, first + count)):
-                return _read_only(matrix[first : first + count, : len(self.rows)])
-            return _read_only(matrix[indices, : len(self.rows)])
-        return _read_only(matrix[np.array(indices)[:, np.newaxis], self.rows])
-
-    def _indices(self, resources: Sequence[str]) -> list[int]:
-        resource = self._cluster.columns.resource
-        return [resource(name) for name in resources]
+        adjacent, places = self._cluster.columns.places(tuple(resources))
+        if not self._whole:
+            return _read_only(matrix[places, self.rows])
+        if adjacent is not None:
+            return _read_only(matrix[adjacent, : len(self.rows)])
+        return _read_only(matrix[places[:, 0], : len(self.rows)])
 
     def _reckon(self) -> None:
         columns = self._cluster.columns

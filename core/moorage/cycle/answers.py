@@ -39,10 +39,14 @@ class Freshness:
         Rows that are no nodes any more cannot be asked; `valid_only` leaves them out.
         """
         cluster, depends = self._cluster, self._depends
-        nodes, pods = self._nodes, self._pods
-        facts = tuple(cluster.facts.get(name, 0) for name in depends.facts)
-        known = nodes >= 0 and facts == self._facts and self._capacity == cluster.columns.capacity
-        self._facts, self._capacity = facts, cluster.columns.capacity
+        nodes, pods, known = self._nodes, self._pods, self._nodes >= 0
+        if depends.facts:
+            facts = tuple(cluster.facts.get(name, 0) for name in depends.facts)
+            known = known and facts == self._facts
+            self._facts = facts
+        capacity = cluster.columns.capacity
+        known = known and capacity == self._capacity
+        self._capacity = capacity
         # Nodes that come are changed nodes, whatever the plugin depends on.
         self._nodes, self._pods = cluster.node_changes.end, cluster.pod_changes.end
         if not known:
@@ -57,7 +61,9 @@ class Freshness:
             elif more.size:
                 rows = np.union1d(rows, more)
         if valid_only and rows is not None and rows.size:
-            rows = rows[cluster.columns.valid[rows]]
+            valid = cluster.columns.valid[rows]
+            if not valid.all():
+                rows = rows[valid]
         return rows
 
 
@@ -83,9 +89,16 @@ class PluginAnswers:
         self._score_freshness = Freshness(cluster, step.plugin.score_depends or Depends())
 
     @property
-    def passes_all(self) -> bool:
-        """Whether the plugin has nothing against any row."""
-        return self.codes is None
+    def filter_watches_pods(self) -> bool:
+        """Whether pods that come and go change what `codes` should be."""
+        depends = self.step.plugin.filter_depends
+        return depends is not None and depends.pods
+
+    @property
+    def score_watches_pods(self) -> bool:
+        """Whether pods that come and go change what `raw` should be."""
+        depends = self.step.plugin.score_depends
+        return depends is not None and depends.pods
 
     @property
     def nbytes(self) -> int:

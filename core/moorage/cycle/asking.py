@@ -6,7 +6,7 @@ hook, so that a bad plugin costs a pod its turn and the scheduler nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,14 +39,23 @@ class Asker:
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
 
-    def sign(self, hook: Hook, info: PodInfo) -> Any:  # noqa: ANN401 - any hashable
-        """Ask for a fragment; None where the pod cannot be signed."""
+    def sign(self, hooks: Sequence[Hook], info: PodInfo) -> tuple[Hashable | None, ...]:
+        """Ask for fragments; None where a plugin cannot sign the pod."""
+        fragments = []
+        pod = info.pod
+        for hook in hooks:
+            try:
+                fragments.append(hook.call(pod, info))
+            except Exception as error:
+                raise self._framework.fault(hook, error) from error
+        signature = tuple(fragments)
         try:
-            fragment = hook.call(info.pod, info)
-            hash(fragment)
-        except Exception as error:
-            raise self._framework.fault(hook, error) from error
-        return fragment
+            hash(signature)
+        except TypeError:
+            for hook, fragment in zip(hooks, signature, strict=True):
+                if not _is_hashable(fragment):
+                    raise self._wrong(hook, "something hashable", fragment) from None
+        return signature
 
     def pre_filter(
         self, step: Step, state: CycleState, info: PodInfo, nodes: NodesView
@@ -163,11 +172,13 @@ class Asker:
                 raise self._wrong(hook, "whole numbers (add normalize_scores)", scores)
         elif scores.dtype.kind not in "iu":
             raise self._wrong(hook, "integers", scores)
-        if count and (whole.min() < 0 or whole.max() > HIGHEST_SCORE):
+        whole = whole.astype(np.int64, copy=False)
+        # Read as unsigned, a negative score is a very high one: one look instead of two.
+        if count and whole.view(np.uint64).max() > HIGHEST_SCORE:
             raise self._wrong(
                 hook, f"scores from 0 to {HIGHEST_SCORE} (add normalize_scores)", scores
             )
-        return whole.astype(np.int64, copy=False)
+        return whole
 
     def add_pods(
         self,
@@ -216,6 +227,14 @@ class Asker:
             f"plugin {hook.plugin!r} ({self._framework.origin(hook.plugin)}) returned "
             f"{_describe(answer)} from {hook.name}; wanted {wanted}"
         )
+
+
+def _is_hashable(fragment: object) -> bool:
+    try:
+        hash(fragment)
+    except TypeError:
+        return False
+    return True
 
 
 def _describe(answer: object) -> str:

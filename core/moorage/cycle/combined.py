@@ -6,64 +6,78 @@ changed, so that a pod like one before costs a few rows and one look for the bes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.cache import ClusterCache
+from moorage.cache import ClusterCache, NodesView
 from moorage.cycle.answers import Freshness, PluginAnswers
 from moorage.cycle.asking import Asker
 from moorage.cycle.steps import Plan, Step
 from moorage.framework.plugin import Depends
 from moorage.model.pod_info import PodInfo
 
-__all__ = ["CombinedAnswers"]
+__all__ = ["NOT_FEASIBLE", "CombinedAnswers"]
 
 NOT_FEASIBLE = -1
 """In `CombinedAnswers.total`: the row did not pass."""
+
+_NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
 class CombinedAnswers:
     """One signature's answers: `passes` (capacity,) bool and `total` (capacity,) int64 by row.
 
     `total` is the weighted sum of normalised scores over the rows that pass, -1 elsewhere; it is
-    filled in only when somebody asks for scores. `count` is how many rows pass.
+    filled in only when somebody asks for scores. `count` is how many rows pass. `answers` are
+    those of the single plugins; the plugins in `unshared` must be asked for each pod.
     """
 
     def __init__(
-        self, plan: Plan, asker: Asker, cluster: ClusterCache, answers: dict[Step, PluginAnswers]
+        self,
+        plan: Plan,
+        asker: Asker,
+        cluster: ClusterCache,
+        answers: Mapping[Step, PluginAnswers],
     ) -> None:
         self.answers = answers
+        self.unshared = tuple(step for step in plan.asked if step not in answers)
         self.passes: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self.total: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.count = 0
-        self.parts: dict[Step, NDArray[np.int64]] = {}
         self._asker = asker
         self._cluster = cluster
+        self._all = list(answers.values())
         self._filters = [answers[step] for step in plan.filters if step in answers]
         self._scores = [answers[step] for step in plan.scores if step in answers]
-        self._all = list(answers.values())
-        self._moving = [entry for entry in self._all if _watches_pods(entry)]
-        self._moving_scores = [entry for entry in self._scores if _scores_pods(entry)]
+        self._moving = [entry for entry in self._all if entry.filter_watches_pods]
+        self._moving_scores = [entry for entry in self._scores if entry.score_watches_pods]
         self._freshness = Freshness(cluster, Depends(node=True, pods=True))
         self._filter_versions: list[int] = []
         self._standing = self._scored_standing = (-1, -1)
-        self._versions: dict[Step, tuple[int, int]] = {}
+        # Weighted scores, a row a scoring plugin, in the order of `_scores`.
+        self._parts: NDArray[np.int64] = np.zeros((0, 0), dtype=np.int64)
+        self._seen: list[tuple[int, int] | None] = [None] * len(self._scores)
         self._changed: list[NDArray[np.intp]] = []
         self._flipped = True
 
     @property
     def nbytes(self) -> int:
         """Bytes held in arrays of its own."""
-        parts = sum(part.nbytes for part in self.parts.values())
-        return self.passes.nbytes + self.total.nbytes + parts
+        return self.passes.nbytes + self.total.nbytes + self._parts.nbytes
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """The rows that pass, ascending; (count,) intp, new."""
+        return np.flatnonzero(self.passes)
 
     # Filtering
 
     def refresh_filters(self, info: PodInfo) -> None:
         """Bring every plugin's filter answers, `passes` and `count` up to date."""
         standing = self._cluster.standing
-        entries = self._moving if standing == self._standing else self._all
-        for entry in entries:
+        for entry in self._moving if standing == self._standing else self._all:
             entry.refresh_filter(info)
         self._standing = standing
         rows = self._freshness.stale_rows(valid_only=False)
@@ -75,15 +89,14 @@ class CombinedAnswers:
             self._pass_rows(rows)
 
     def _pass_all(self) -> None:
-        valid = self._cluster.columns.valid
-        passes = valid.copy()
+        passes = self._cluster.columns.valid.copy()
         for entry in self._filters:
             if entry.codes is not None:
                 passes &= entry.codes == 0
         self.passes = passes
         self.count = int(np.count_nonzero(passes))
         self._flipped = True
-        self._versions.clear()
+        self._seen = [None] * len(self._scores)
 
     def _pass_rows(self, rows: NDArray[np.intp]) -> None:
         passes = self._cluster.columns.valid[rows]
@@ -91,7 +104,8 @@ class CombinedAnswers:
             if entry.codes is not None:
                 passes &= entry.codes[rows] == 0
         before = self.passes[rows]
-        if not np.array_equal(passes, before):
+        flips = passes != before
+        if flips.any():
             self.passes[rows] = passes
             self.count += int(np.count_nonzero(passes)) - int(np.count_nonzero(before))
             self._flipped = True
@@ -102,27 +116,38 @@ class CombinedAnswers:
     def refresh_scores(self, info: PodInfo) -> None:
         """Bring every plugin's raw scores, and `total` over `passes`, up to date."""
         self._refresh_raw(info, None)
-        anew = self._flipped or not self.parts
-        renormalised = False
+        capacity = len(self.passes)
+        if self._parts.shape[1] != capacity:
+            self._parts = np.zeros((len(self._scores), capacity), dtype=np.int64)
         rows = _union(self._changed)
-        for entry in self._scores:
-            renormalised |= self._refresh_part(entry, info, rows, anew=anew)
-        if renormalised or len(self.total) != len(self.passes):
-            self._sum_all()
+        passed = rows[self.passes[rows]] if rows.size else rows
+        view = self._cluster.view_of(passed) if passed.size else None
+        everything = False
+        for index, entry in enumerate(self._scores):
+            everything |= self._refresh_part(index, entry, info, passed, view)
+        if everything or len(self.total) != capacity:
+            self.total = self._parts.sum(axis=0)
+            np.putmask(self.total, ~self.passes, NOT_FEASIBLE)
         elif rows.size:
-            total = np.zeros(len(rows), dtype=np.int64)
-            for part in self.parts.values():
-                total += part[rows]
-            total[~self.passes[rows]] = NOT_FEASIBLE
-            self.total[rows] = total
+            total = self._parts[:, rows].sum(axis=0)
+            self.total[rows] = np.where(self.passes[rows], total, NOT_FEASIBLE)
         self._changed.clear()
         self._flipped = False
 
-    def totals_on(self, info: PodInfo, rows: NDArray[np.intp]) -> dict[Step, NDArray[np.int64]]:
+    def scores_on(self, rows: NDArray[np.intp]) -> dict[Step, NDArray[np.int64]]:
+        """Return the weighted scores (k,) int64 by plugin that `total` was last made of."""
+        return {
+            entry.step: self._parts[index, rows]
+            for index, entry in enumerate(self._scores)
+            if entry.raw is not None
+        }
+
+    def scores_among(self, info: PodInfo, rows: NDArray[np.intp]) -> dict[Step, NDArray[np.int64]]:
         """Return weighted scores (k,) int64 by plugin where only `rows` (k,) passed."""
         self._refresh_raw(info, rows)
+        view = self._view(rows)
         return {
-            entry.step: self._weighted(entry, info, rows)
+            entry.step: self._weighted(entry, info, rows, view)
             for entry in self._scores
             if entry.raw is not None
         }
@@ -130,65 +155,48 @@ class CombinedAnswers:
     def _refresh_raw(self, info: PodInfo, rows: NDArray[np.intp] | None) -> None:
         standing = self._cluster.standing
         entries = self._moving_scores if standing == self._scored_standing else self._scores
-        feasible = rows
         for entry in entries:
-            if feasible is None and not entry.score_version:
-                feasible = np.flatnonzero(self.passes)
-            entry.refresh_scores(info, feasible)
+            if rows is None and not entry.score_version:
+                rows = self.rows
+            entry.refresh_scores(info, rows)
         self._scored_standing = standing
 
     def _refresh_part(
-        self, entry: PluginAnswers, info: PodInfo, rows: NDArray[np.intp], *, anew: bool
+        self,
+        index: int,
+        entry: PluginAnswers,
+        info: PodInfo,
+        passed: NDArray[np.intp],
+        view: NodesView | None,
     ) -> bool:
-        """Bring one plugin's weighted scores up to date; True where more than `rows` changed."""
-        step = entry.step
-        seen = self._versions.get(step)
-        versions = (entry.score_version, entry.raw_version)
-        self._versions[step] = versions
+        """Bring one plugin's weighted scores up to date; True where more than `passed` changed."""
+        seen, now = self._seen[index], (entry.score_version, entry.raw_version)
+        self._seen[index] = now
+        part = self._parts[index]
         if entry.raw is None:
-            return self.parts.pop(step, None) is not None
-        fresh = seen is None or seen[0] != versions[0] or step not in self.parts
-        if step.normalize is None and not fresh:
-            passed = rows[self.passes[rows]]
-            if passed.size and seen != versions:
-                self.parts[step][passed] = self._weighted(entry, info, passed)
+            part[:] = 0
+            return seen is None or seen[0] != now[0]
+        anew = seen is None or seen[0] != now[0]
+        if entry.step.normalize is None and not anew:
+            if view is not None and seen != now:
+                part[passed] = self._weighted(entry, info, passed, view)
             return False
-        if not fresh and not anew and seen == versions:
+        if not anew and not self._flipped and seen == now:
             return False
-        part = np.zeros(len(self.passes), dtype=np.int64)
-        feasible = np.flatnonzero(self.passes)
-        part[feasible] = self._weighted(entry, info, feasible)
-        self.parts[step] = part
+        rows = self.rows
+        part[rows] = self._weighted(entry, info, rows, self._view(rows))
         return True
 
     def _weighted(
-        self, entry: PluginAnswers, info: PodInfo, rows: NDArray[np.intp]
+        self, entry: PluginAnswers, info: PodInfo, rows: NDArray[np.intp], view: NodesView
     ) -> NDArray[np.int64]:
         assert entry.raw is not None  # noqa: S101 - asked only where there are scores
-        cluster = self._cluster
-        view = cluster.view() if len(rows) == cluster.node_count else cluster.view_of(rows)
         scores = self._asker.normalize(entry.step, entry.state, info, entry.raw[rows], view)
         return scores * entry.step.weight
 
-    def _sum_all(self) -> None:
-        total = np.zeros(len(self.passes), dtype=np.int64)
-        for part in self.parts.values():
-            total += part
-        total[~self.passes] = NOT_FEASIBLE
-        self.total = total
-
-
-def _watches_pods(entry: PluginAnswers) -> bool:
-    depends = entry.step.plugin.filter_depends
-    return depends is not None and depends.pods
-
-
-def _scores_pods(entry: PluginAnswers) -> bool:
-    depends = entry.step.plugin.score_depends
-    return depends is not None and depends.pods
-
-
-_NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+    def _view(self, rows: NDArray[np.intp]) -> NodesView:
+        cluster = self._cluster
+        return cluster.view() if len(rows) == cluster.node_count else cluster.view_of(rows)
 
 
 def _union(parts: list[NDArray[np.intp]]) -> NDArray[np.intp]:

@@ -8,11 +8,15 @@ from moorage.framework.profile import Framework, Hook
 __all__ = ["Plan", "Step"]
 
 
+_AFTER_THE_CYCLE = ("reserve", "permit", "pre_bind", "bind", "post_bind")
+
+
 class Step:
     """One plugin's part in the cycle: its hooks at the points where the profile enables it.
 
     `is_shared`: pods with equal `sign` fragments share its answers, since it declared what its
-    answers for a row depend on at each of these points.
+    answers for a row depend on at each of these points. `keeps_notes`: it is called again after
+    the cycle, with its notes.
     """
 
     def __init__(self, framework: Framework, plugin: Plugin) -> None:
@@ -27,6 +31,9 @@ class Step:
         self.normalize = framework.hook(self.name, "normalize_scores")
         self.add_pods = framework.hook(self.name, "add_pods")
         self.sign = framework.hook(self.name, "sign")
+        self.keeps_notes = any(
+            _enabled(framework, point, self.name) is not None for point in _AFTER_THE_CYCLE
+        )
         self.weight = self.score.weight if self.score else 0
         self.is_shared = (
             self.sign is not None
@@ -55,9 +62,8 @@ class Plan:
         self.pre_filters = ordered["pre_filter"]
         self.filters = ordered["filter"]
         self.scores = ordered["score"]
-        asked = dict.fromkeys(step for part in ordered.values() for step in part)
-        self.shared = tuple(step for step in asked if step.is_shared)
-        self.unshared = tuple(step for step in asked if not step.is_shared)
+        self.asked = tuple(dict.fromkeys(step for part in ordered.values() for step in part))
+        self.shared = tuple(step for step in self.asked if step.is_shared)
         self.signs = tuple(step.sign for step in self.shared if step.sign is not None)
 
 

@@ -1,0 +1,95 @@
+"""The answers that a profile's plugins gave, kept within a budget of bytes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+
+from moorage.cache import ClusterCache
+from moorage.cycle.answers import PluginAnswers
+from moorage.cycle.asking import Asker
+from moorage.cycle.combined import CombinedAnswers
+from moorage.cycle.steps import Plan, Step
+from moorage.framework.queued_pod import QueuedPod
+
+__all__ = ["KeptAnswers"]
+
+Signature = tuple[Hashable | None, ...]
+
+
+class KeptAnswers:
+    """Answers by plugin and fragment, and their sums by signature; the oldest are dropped.
+
+    A plugin that cannot sign a pod (its fragment is None) has no part in the sum for it.
+    """
+
+    def __init__(self, plan: Plan, asker: Asker, cluster: ClusterCache, budget: int) -> None:
+        self._plan = plan
+        self._asker = asker
+        self._cluster = cluster
+        self._budget = budget
+        self._answers: dict[tuple[Step, Hashable], PluginAnswers] = {}
+        self._combined: OrderedDict[Signature, CombinedAnswers] = OrderedDict()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held in arrays."""
+        return sum(entry.nbytes for entry in self._answers.values()) + sum(
+            entry.nbytes for entry in self._combined.values()
+        )
+
+    def combined(self, queued: QueuedPod) -> CombinedAnswers:
+        """Return the answers about pods like this one; PluginError where a plugin fails to sign.
+
+        The caller brings them up to date, and forgets them if a plugin fails meanwhile.
+        """
+        signature = self._signature(queued)
+        combined = self._combined.get(signature)
+        if combined is None:
+            combined = self._combine(signature)
+            self._combined[signature] = combined
+            self._make_room()
+        else:
+            self._combined.move_to_end(signature)
+        return combined
+
+    def forget(self, queued: QueuedPod) -> None:
+        """Drop all that was kept for a pod: a plugin failed half-way."""
+        if queued.signature is None:
+            return
+        signature = self._signature(queued)
+        for step, fragment in zip(self._plan.shared, signature, strict=True):
+            self._answers.pop((step, fragment), None)
+        # Other signatures share the answers that were dropped.
+        self._combined.clear()
+
+    def _signature(self, queued: QueuedPod) -> Signature:
+        if queued.signature is None:
+            queued.signature = self._asker.sign(self._plan.signs, queued.info)
+        assert isinstance(queued.signature, tuple)  # noqa: S101 - made just above
+        return queued.signature
+
+    def _combine(self, signature: Signature) -> CombinedAnswers:
+        answers: dict[Step, PluginAnswers] = {}
+        for step, fragment in zip(self._plan.shared, signature, strict=True):
+            if fragment is not None:
+                key = (step, fragment)
+                if key not in self._answers:
+                    self._answers[key] = PluginAnswers(step, self._asker, self._cluster)
+                answers[step] = self._answers[key]
+        return CombinedAnswers(self._plan, self._asker, self._cluster, answers)
+
+    def _make_room(self) -> None:
+        """Drop what was used longest ago; sizes are estimated, so that this costs O(1)."""
+        capacity = self._cluster.columns.capacity
+        room = self._budget // (capacity * (9 + 8 * len(self._plan.scores)))
+        while len(self._combined) > max(1, room // 2):
+            self._combined.popitem(last=False)
+        if len(self._answers) > max(1, self._budget // 2 // (capacity * 12)):
+            kept = [
+                entry for combined in self._combined.values() for entry in combined.answers.values()
+            ]
+            used = set(map(id, kept))
+            self._answers = {
+                key: entry for key, entry in self._answers.items() if id(entry) in used
+            }
