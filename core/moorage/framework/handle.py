@@ -104,7 +104,8 @@ class Handle:
         One watch a process serves all plugins that ask; its changes reach the hints of plugins
         that registered ``plural.version.group``.
         """
-        return self._services.informers.get(InformedKind(group, version, plural))
+        kind = InformedKind(group, version, plural)
+        return self._services.informers.get(kind, plugin=self.plugin_name)
 
     # Pods on their way
 

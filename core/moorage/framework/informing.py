@@ -30,6 +30,8 @@ class Informer:
     def __init__(self, kind: InformedKind) -> None:
         self.kind = kind
         self.synced = False
+        self.asked_by: set[str] = set()
+        """The plugins that would go without, where the server does not serve the kind."""
         self._objects: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     def get(self, name: str, namespace: str = "") -> Mapping[str, Any] | None:
@@ -63,11 +65,13 @@ class Informers:
     def __iter__(self) -> Iterator[Informer]:
         return iter(tuple(self._informers.values()))
 
-    def get(self, kind: InformedKind) -> Informer:
-        """Return the informer of a kind, made when first asked for."""
+    def get(self, kind: InformedKind, *, plugin: str = "") -> Informer:
+        """Return the informer of a kind, made when first asked for; `plugin` is who asks."""
         informer = self._informers.get(kind)
         if informer is None:
             informer = self._informers[kind] = Informer(kind)
+        if plugin:
+            informer.asked_by.add(plugin)
         return informer
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from moorage.framework.verdict import SUCCESS, Verdict
 from moorage.model.pod_info import PodInfo
@@ -17,10 +17,14 @@ class WaitingPod:
             --reject, or time is over---> rejected
     """
 
-    def __init__(self, info: PodInfo, node_name: str, deadlines: dict[str, float]) -> None:
+    def __init__(
+        self, info: PodInfo, node_name: str, waits: Mapping[str, float], *, now: float
+    ) -> None:
+        """Let a pod wait, by plugin, for so many seconds from `now` on."""
         self.info = info
         self.node_name = node_name
-        self._deadlines = dict(deadlines)
+        self._waits = dict(waits)
+        self._deadlines = {plugin: now + seconds for plugin, seconds in waits.items()}
         self.verdict: Verdict | None = None
         self.on_settled: Callable[[], None] | None = None
 
@@ -48,7 +52,10 @@ class WaitingPod:
         """Refuse the pod where a plugin's time is over."""
         for plugin, deadline in self._deadlines.items():
             if deadline <= now:
-                self.reject(plugin, "rejected due to timeout after waiting in permit")
+                waited = _in_go(self._waits[plugin])
+                self.reject(
+                    plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}"
+                )
                 return
 
     def _settle(self, verdict: Verdict) -> None:
@@ -81,3 +88,12 @@ class WaitingPods:
     def remove(self, uid: str) -> None:
         """Forget a pod that no longer waits."""
         self._pods.pop(uid, None)
+
+
+def _in_go(seconds: float) -> str:
+    """Write a duration as Go does: ``10s``, ``1m30s``, ``1h0m0s``."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    if hours:
+        return f"{hours}h{minutes}m{rest:g}s"
+    return f"{minutes}m{rest:g}s" if minutes else f"{rest:g}s"

@@ -7,7 +7,7 @@ lower priority. What is known here runs ahead of the API: a nomination is made b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from moorage.model.pod_info import PodInfo
@@ -93,6 +93,14 @@ class Nominator:
                 if uid != besides:
                     found.setdefault(nomination.node, []).append(nomination.info)
         return found
+
+    def expected_on(self, info: PodInfo) -> Mapping[str, Sequence[PodInfo]]:
+        """Return the other pods that a pod must leave room for, by node."""
+        return self.at_least(info.priority, besides=info.uid)
+
+    def nominated_on(self, node_name: str) -> tuple[PodInfo, ...]:
+        """Return the pods that are expected on a node; the name that plugins' handle uses."""
+        return self.on_node(node_name)
 
     def check_invariants(self) -> None:
         """Raise `AssertionError` where the three indexes differ."""

@@ -173,18 +173,28 @@ class SchedulingQueue:
             self._wake(queued, wake, _FAILED)
         return self._ledger.place(queued)
 
-    def move(self, event: ClusterEvent, old: Any, new: Any) -> None:  # noqa: ANN401 - any API object
+    def move(
+        self,
+        event: ClusterEvent,
+        old: Any,  # noqa: ANN401 - any API object
+        new: Any,  # noqa: ANN401 - any API object
+        *,
+        besides: str = "",
+    ) -> None:
         """Try those pods again that an event of the cluster may help.
 
         `old` is None for an addition, `new` for a deletion. Costs one look-up, and time for each pod
         that was refused by a plugin that registered for such an event; gated pods likewise. An event
-        about the resource `*` moves everybody without asking.
+        about the resource `*` moves everybody without asking. The pod with uid `besides` is left
+        where it is: what it gave back cannot help itself.
         """
         listeners = self._wakeups.listeners(event)
         happening = Happening(event, old, new)
         if listeners or is_wildcard(event):
             self._ledger.in_flight.record(happening)
         for queued in self._concerned(event, listeners):
+            if queued.info.uid == besides:
+                continue
             # A plugin may have activated the pod while another one was asked.
             place = self._ledger.place(queued)
             if place is Place.UNSCHEDULABLE:

@@ -1,0 +1,130 @@
+"""What happens to a reserved pod in a task of its own: wait, pre-bind, bind, post-bind."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from moorage.binding.reservation import Reservation
+from moorage.binding.threads import DaemonThreads
+from moorage.binding.wording import failure
+from moorage.framework.profile import Hook
+from moorage.framework.verdict import SUCCESS, Code, Verdict
+
+__all__ = ["Announce", "Binder"]
+
+_logger = logging.getLogger(__name__)
+
+Announce = Callable[[Reservation], Awaitable[None]]
+"""Writes down where a pod is about to go; does not raise."""
+
+
+class Binder:
+    """Binds reserved pods, each in its caller's task; async hooks are awaited, plain ones run in threads.
+
+    Pods that wait in Permit are settled by others: plugins, the feed, timers. `announce` is awaited before a pod waits, or has something done for it before it is bound.
+    """
+
+    def __init__(self, threads: DaemonThreads, announce: Announce) -> None:
+        self._threads = threads
+        self._announce = announce
+
+    async def bind(self, reservation: Reservation, on_permitted: Callable[[], None]) -> Verdict:
+        """Take a pod from Permit to being bound; Success, or why it is not bound.
+
+        `on_permitted` is called once the pod may go on: from then on it can fail, not be refused.
+        Undoes nothing. Never raises for what a plugin does.
+        """
+        verdict, skipped = await self._pre_flight(reservation)
+        if not verdict.is_success:
+            return verdict
+        has_work = len(skipped) < len(reservation.hooks.pre_bind)
+        if has_work or reservation.waiting is not None:
+            await self._announce(reservation)
+        verdict = await self._wait(reservation)
+        if not verdict.is_success:
+            return verdict
+        on_permitted()
+        for hook in reservation.hooks.pre_bind:
+            if hook.plugin not in skipped:
+                verdict = await self._ask(hook, reservation)
+                if not verdict.is_success:
+                    return verdict
+        return await self._bind(reservation)
+
+    async def post_bind(self, reservation: Reservation) -> None:
+        """Tell the PostBind plugins, in order; what goes wrong is logged."""
+        for hook in reservation.hooks.post_bind:
+            try:
+                await self._call(hook, reservation)
+            except Exception as error:  # noqa: BLE001 - the pod is bound; the others are told all the same
+                _logger.error("%s", reservation.framework.fault(hook, error))  # noqa: TRY400 - a sentence
+
+    async def _pre_flight(self, reservation: Reservation) -> tuple[Verdict, frozenset[str]]:
+        """Return a failure, or which plugins have nothing to do before the pod is bound."""
+        skipped = set()
+        for plugin, hook in reservation.hooks.pre_flight.items():
+            verdict = await self._ask(hook, reservation, may_skip=True)
+            if verdict.code is Code.SKIP:
+                skipped.add(plugin)
+            elif not verdict.is_success:
+                return verdict, frozenset()
+        return SUCCESS, frozenset(skipped)
+
+    async def _wait(self, reservation: Reservation) -> Verdict:
+        """Wait until Permit is settled, for whom it is not."""
+        waiting = reservation.waiting
+        if waiting is None:
+            return SUCCESS
+        if waiting.verdict is None:
+            loop = asyncio.get_running_loop()
+            settled = asyncio.Event()
+            # A plugin may settle it from a thread of its own.
+            waiting.on_settled = lambda: _tell(loop, settled)
+            # It may have been settled, from such a thread, just before.
+            if waiting.verdict is None:
+                await settled.wait()
+        assert waiting.verdict is not None  # noqa: S101 - it is settled
+        return waiting.verdict
+
+    async def _bind(self, reservation: Reservation) -> Verdict:
+        framework = reservation.framework
+        for hook in reservation.hooks.bind:
+            verdict = await self._ask(hook, reservation, may_skip=True)
+            if verdict.code is not Code.SKIP:
+                return verdict
+        return Verdict.error(
+            f"no Bind plugin of profile {framework.profile_name!r} binds pod "
+            f"{reservation.info.key}; enable one, such as DefaultBinder"
+        )
+
+    async def _ask(
+        self, hook: Hook, reservation: Reservation, *, may_skip: bool = False
+    ) -> Verdict:
+        """Return a hook's verdict; whatever goes wrong is one of code Error."""
+        framework = reservation.framework
+        try:
+            verdict = framework.check_verdict(hook, await self._call(hook, reservation))
+        except Exception as error:  # noqa: BLE001 - whatever a plugin raises costs this pod its turn
+            return failure(framework, hook, error)
+        if verdict.is_success or (may_skip and verdict.code is Code.SKIP):
+            return verdict
+        if verdict.is_rejection and hook.name != "bind":
+            return verdict
+        return failure(framework, hook, verdict)
+
+    async def _call(self, hook: Hook, reservation: Reservation) -> Any:  # noqa: ANN401 - whatever a plugin returns
+        arguments = reservation.arguments(hook)
+        plugin = reservation.framework.plugins[hook.place]
+        if inspect.iscoroutinefunction(getattr(plugin, hook.name)):
+            return await hook.call(*arguments)
+        answer = await self._threads.run(lambda: hook.call(*arguments))
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+def _tell(loop: asyncio.AbstractEventLoop, settled: asyncio.Event) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(settled.set)

@@ -1,0 +1,42 @@
+"""What people read about a pod that was not bound, in kube-scheduler's words."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from moorage.errors import MoorageError, PluginError
+from moorage.framework.profile import Framework, Hook
+from moorage.framework.verdict import Code, Verdict
+
+__all__ = ["failure", "refusal_message"]
+
+_POINTS = {
+    "reserve": "Reserve",
+    "permit": "Permit",
+    "pre_bind_pre_flight": "PreBindPreFlight",
+    "pre_bind": "PreBind",
+    "bind": "Bind",
+    "post_bind": "PostBind",
+}
+
+
+def refusal_message(verdict: Verdict) -> str:
+    """Word a refusal after a node was chosen; kube-scheduler reports it as that of one node."""
+    counts = Counter(verdict.reasons)
+    reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+    return "0/1 nodes are available:" + (f" {reasons}." if reasons else "")
+
+
+def failure(framework: Framework, hook: Hook, problem: Exception | Verdict) -> Verdict:
+    """Return code Error for what went wrong in a hook: raised, or reported by a verdict.
+
+    What the API server refused, or could not be asked, is not the plugin's fault and is said as it
+    is; everything else that is raised names plugin and distribution.
+    """
+    if isinstance(problem, PluginError) or not isinstance(problem, (MoorageError, Verdict)):
+        return Verdict.error(str(framework.fault(hook, problem))).of(hook.plugin)
+    said = problem.message if isinstance(problem, Verdict) else str(problem)
+    if isinstance(problem, Verdict) and problem.code not in {Code.ERROR, Code.UNSCHEDULABLE}:
+        said = said or f"it answered {problem}, which has no meaning here"
+    text = f'running {_POINTS[hook.name]} plugin "{hook.plugin}": {said}'
+    return Verdict.error(text).of(hook.plugin)

@@ -1,0 +1,64 @@
+"""From batches to single objects, and what a new list lacks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+from moorage.api.watching import Batch, Replace
+
+__all__ = ["Feed"]
+
+T = TypeVar("T")
+
+
+class Feed(ABC, Generic[T]):
+    """Keeps up with one resource.
+
+    Between two objects everything is consistent, so that a caller may pause there: `steps` yields
+    after each object, `take` does not pause.
+    """
+
+    def take(self, batch: Batch[T]) -> None:
+        """Bring everything up to date with a batch; O(changes), or O(objects) for a new list."""
+        for _ in self.steps(batch):
+            pass
+
+    def steps(self, batch: Batch[T]) -> Iterator[None]:
+        """Do the same, one object a step."""
+        if isinstance(batch, Replace):
+            yield from self._replace(batch.items)
+            return
+        for change in batch.changes:
+            if change.type == "DELETED":
+                self.drop(self.identity(change.object))
+            else:
+                self.put(change.object)
+            yield
+
+    def _replace(self, items: list[T]) -> Iterator[None]:
+        # What is gone goes first: it may make room, and a namesake made anew must find none.
+        listed = {self.identity(item) for item in items}
+        for identity in [one for one in self.identities() if one not in listed]:
+            self.drop(identity)
+            yield
+        for item in items:
+            self.put(item)
+            yield
+
+    @abstractmethod
+    def identity(self, item: T) -> Hashable:
+        """Return what stays the same in all versions of an object."""
+
+    @abstractmethod
+    def identities(self) -> Iterable[Hashable]:
+        """Return the identities of all objects that are known."""
+
+    @abstractmethod
+    def put(self, item: T) -> None:
+        """Take in an object that is new, or a newer version of one."""
+
+    @abstractmethod
+    def drop(self, identity: Hashable) -> None:
+        """Forget an object that is gone; one that is not known is left alone."""

@@ -1,0 +1,48 @@
+"""Namespaces: their labels are what namespace selectors look at."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from moorage.cache.cluster import ClusterCache
+from moorage.feed.following import Feed
+from moorage.model.events import ActionType, ClusterEvent, EventResource
+from moorage.model.meta import Namespace
+from moorage.queueing import SchedulingQueue
+
+__all__ = ["NamespaceFeed"]
+
+_ADDED = ClusterEvent(EventResource.NAMESPACE, ActionType.ADD)
+_UPDATED = ClusterEvent(EventResource.NAMESPACE, ActionType.UPDATE_OTHER)
+_DELETED = ClusterEvent(EventResource.NAMESPACE, ActionType.DELETE)
+
+
+class NamespaceFeed(Feed[Namespace]):
+    """Keeps the cache's namespaces up to date; only labels wake anybody."""
+
+    def __init__(self, cluster: ClusterCache, queue: SchedulingQueue) -> None:
+        self._namespaces = cluster.namespaces
+        self._queue = queue
+
+    def identity(self, item: Namespace) -> str:
+        """Return the namespace's name."""
+        return item.metadata.name
+
+    def identities(self) -> Iterable[str]:
+        """Return the names of all namespaces."""
+        return self._namespaces
+
+    def put(self, item: Namespace) -> None:
+        """Take in a namespace."""
+        before = self._namespaces.get(item.metadata.name)
+        self._namespaces[item.metadata.name] = item
+        if before is None:
+            self._queue.move(_ADDED, None, item)
+        elif before.metadata.labels != item.metadata.labels:
+            self._queue.move(_UPDATED, before, item)
+
+    def drop(self, identity: Hashable) -> None:
+        """Forget a namespace."""
+        before = self._namespaces.pop(str(identity), None)
+        if before is not None:
+            self._queue.move(_DELETED, before, None)

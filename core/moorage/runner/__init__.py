@@ -1,0 +1,15 @@
+"""The live scheduler: all stages in one event loop, from start-up to shutdown.
+
+In: watch tasks, the scheduling loop, a task for each binding, timers, the writers. Out: what any of
+that decides (`moorage.session` and below), what the command line offers (`moorage.cli`). May import
+everything below; not `embedded`, which is a cluster like any other.
+
+`runner.py` is the life of the process, `watching.py` what is watched, `catching_up.py` how
+``--until-idle`` knows that it has seen everything.
+"""
+
+from __future__ import annotations
+
+from moorage.runner.runner import Runner
+
+__all__ = ["Runner"]

@@ -1,0 +1,98 @@
+"""What is watched: pods, nodes, namespaces, and what plugins asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from moorage.api.client import ApiClient
+from moorage.api.resources import NAMESPACES, NODES, PODS, Resource
+from moorage.api.watching import Reflector
+from moorage.errors import NotServedError
+from moorage.feed import Feed
+from moorage.framework.informing import Informer
+from moorage.framework.profile import Framework
+from moorage.model.decoding import Declaration, record_types
+from moorage.session import Session
+
+__all__ = ["BUDGET", "POD_SELECTOR", "Watch", "cluster_reflectors", "informed_reflectors"]
+
+_logger = logging.getLogger(__name__)
+
+BUDGET = 0.005
+"""Seconds that anything works without letting the rest of the event loop have a turn."""
+
+POD_SELECTOR = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+"""Pods that have ended use nothing; the server leaves them out, and says so when one ends."""
+
+
+class Watch:
+    """One reflector, what it feeds, and the selectors by which it asks."""
+
+    def __init__(
+        self, reflector: Reflector[Any], feed: Feed[Any], params: Mapping[str, str] = {}
+    ) -> None:
+        self.reflector = reflector
+        self.params = params
+        self.feed = feed
+        self.is_taking = False
+        """Whether a batch is half taken in."""
+
+    async def run(self) -> None:
+        """Feed for ever, with pauses."""
+        async for batch in self.reflector:
+            self.is_taking = True
+            until = time.perf_counter() + BUDGET
+            for _ in self.feed.steps(batch):
+                if time.perf_counter() >= until:
+                    await asyncio.sleep(0)
+                    until = time.perf_counter() + BUDGET
+            self.is_taking = False
+
+
+def cluster_reflectors(
+    client: ApiClient, frameworks: Iterable[Framework]
+) -> tuple[Reflector[Any], Reflector[Any], Reflector[Any]]:
+    """Make the reflectors of pods, nodes and namespaces, with the fields that plugins want.
+
+    Raises PluginError for fields that cannot be had.
+    """
+    types = record_types(
+        Declaration(plugin.name, plugin.extra_fields)
+        for framework in frameworks
+        for plugin in framework.plugins
+    )
+    return (
+        Reflector(client, PODS, types.pod, params=POD_SELECTOR),
+        Reflector(client, NODES, types.node),
+        Reflector(client, NAMESPACES, types.namespace),
+    )
+
+
+async def informed_reflectors(
+    client: ApiClient, session: Session
+) -> list[tuple[Informer, Reflector[Any]]]:
+    """Make a reflector for each informer that plugins asked for.
+
+    What the server does not serve is left out, with a notice that names who goes without. Raises
+    ApiError (403 names the missing rule), UnreachableError.
+    """
+    found = []
+    for informer in session.services.informers:
+        group, version, plural = informer.kind
+        resource = Resource(group, version, plural, kind=plural, namespaced=False)
+        reflector: Reflector[Any] = Reflector(client, resource, Mapping[str, Any])
+        try:
+            await reflector.probe()
+        except NotServedError:
+            _logger.warning(
+                "The API server does not serve %s; plugin %s goes without",
+                resource,
+                ", ".join(sorted(informer.asked_by)),
+            )
+            continue
+        found.append((informer, reflector))
+    return found

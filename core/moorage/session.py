@@ -1,0 +1,318 @@
+"""The scheduler without its edges: events in, decisions out.
+
+In: what the API server tells (through the feeds), what became of a binding, the time. Out: pods
+that got a node, to be bound, and pods that got none, to be reported. No I/O, no await, no clock but
+`Services.clock`: the live runner, a simulation in virtual time and tests drive the same code.
+
+    session.nodes.take(batch), session.pods.take(batch), ...
+    outcome = session.attempt()          # a Reservation, a Failure, or None: nothing is ready
+    session.permitted(reservation)       # before PreBind
+    session.bound(reservation)           # or: session.undo(reservation, verdict) -> Failure
+    session.tick(); session.next_at()    # timers
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from moorage.binding.reservation import BindingHooks, Reservation
+from moorage.binding.wording import refusal_message
+from moorage.cycle import Cycle, Decision
+from moorage.errors import PluginError
+from moorage.feed import InformedFeed, NamespaceFeed, NodeFeed, PodFeed
+from moorage.framework.handle import Services
+from moorage.framework.hints import EventHint
+from moorage.framework.informing import Informer
+from moorage.framework.profile import Framework
+from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.requeue import RequeueRequest
+from moorage.framework.verdict import Code, Verdict
+from moorage.model.events import ActionType, ClusterEvent, EventResource
+from moorage.model.pod_info import PodInfo
+from moorage.model.pods import Pod, is_terminating
+from moorage.queueing import Place, SchedulingQueue
+from moorage.queueing.sorting import SortKeys
+
+__all__ = ["TRACE", "Failure", "Session"]
+
+_logger = logging.getLogger(__name__)
+
+TRACE = 5
+"""The level of ``logging`` at which tracebacks are logged: klog's verbosity 4."""
+
+_DELETED = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
+
+
+def _nothing() -> None:
+    """Tell nobody."""
+
+
+class Failure(NamedTuple):
+    """A pod that was not scheduled: back in the queue, and to be reported.
+
+    `reason` is that of the PodScheduled condition, Unschedulable or SchedulerError. `nomination`:
+    the node that it is to be tried on later (empty: an earlier nomination is void; None: nothing
+    changes). `place` is where the queue keeps it; `Place.OUTSIDE`: it is gone or bound by now, and
+    there is nothing to report.
+    """
+
+    info: PodInfo
+    reason: str
+    message: str
+    nomination: str | None
+    place: Place
+
+
+Outcome: TypeAlias = Reservation | Failure
+
+
+class Session:
+    """Cache, queue, cycles and feeds of one process, over started frameworks by profile name.
+
+    All frameworks were made with `services`, whose activation and nominations this fills in.
+    Backoffs and `unschedulable_timeout` are in seconds; `on_ready` is called when `attempt` or
+    `next_at` may answer otherwise than before. Pods and objects are taken in through
+    `pods`, `nodes`, `namespaces` and `informed(informer)`.
+    """
+
+    def __init__(
+        self,
+        frameworks: Mapping[str, Framework],
+        services: Services,
+        *,
+        initial_backoff: float = 1.0,
+        max_backoff: float = 10.0,
+        unschedulable_timeout: float = 300.0,
+        on_ready: Callable[[], None] = _nothing,
+    ) -> None:
+        self.frameworks = dict(frameworks)
+        self.services = services
+        self.cluster = services.cluster
+        keys = SortKeys(self._on_sort_error)
+        self.queue = SchedulingQueue(
+            {name: _QueueSide(one, keys) for name, one in self.frameworks.items()},
+            clock=services.clock,
+            initial_backoff=initial_backoff,
+            max_backoff=max_backoff,
+            unschedulable_timeout=unschedulable_timeout,
+            on_hint_error=self._on_hint_error,
+            on_ready=on_ready,
+        )
+        services.activate = self.queue.activate
+        services.nominations = self.queue.nominator
+        self.pods = PodFeed(
+            self.cluster, self.queue, services.waiting, profiles=self.frameworks.keys()
+        )
+        self.nodes = NodeFeed(self.cluster, self.queue)
+        self.namespaces = NamespaceFeed(self.cluster, self.queue)
+        self._hooks = {name: BindingHooks(one) for name, one in self.frameworks.items()}
+        self._cycles = {
+            name: Cycle(one, self.cluster, nominator=self.queue.nominator)
+            for name, one in self.frameworks.items()
+        }
+
+    def informed(self, informer: Informer) -> InformedFeed:
+        """Return the feed of an informer."""
+        return InformedFeed(informer, self.queue)
+
+    # One pod
+
+    def attempt(self) -> Outcome | None:
+        """Try the next pod, up to and including Permit; None: nothing is ready, see `next_at`.
+
+        A reservation has its node in the cache and is the caller's to bind; where it is
+        `waiting`, Permit is not settled yet.
+        """
+        while (queued := self.queue.pop()) is not None:
+            if not self._is_worth_trying(queued):
+                self.queue.done(queued.info.uid)
+                continue
+            try:
+                return self._try(queued)
+            except Exception as error:  # noqa: BLE001 - a fault of ours must lose no pod and end no process
+                self.cluster.forget(queued.info.uid)
+                _log_fault(f"Pod {queued.key}: {type(error).__name__}: {error}", error)
+                verdict = Verdict.error(f"{type(error).__name__}: {error}")
+                return self._hand_back(queued, verdict, verdict.message)
+        return None
+
+    def permitted(self, reservation: Reservation) -> None:
+        """Note that a pod has passed Permit: from here on it can fail, not be refused."""
+        self.services.waiting.remove(reservation.info.uid)
+        self.queue.stop_listening(reservation.info.uid)
+
+    def bound(self, reservation: Reservation) -> None:
+        """Note that a pod is bound; the cache keeps it as assumed until the API server tells."""
+        info = reservation.info
+        _logger.info(
+            "Successfully bound pod %s to node %s (%d nodes)",
+            info.key,
+            reservation.node_name,
+            self.cluster.node_count,
+        )
+        self.queue.done(info.uid)
+        if self.pods.known(info.uid) is None and self.cluster.forget(info.uid) is not None:
+            # It was deleted meanwhile, and nobody else will take it out again.
+            self.queue.move(_DELETED, info.pod, None)
+
+    def undo(self, reservation: Reservation, verdict: Verdict) -> Failure:
+        """Take back a reservation that was refused or failed after Permit had let it go on or wait.
+
+        Room that becomes free helps other pods, not this one.
+        """
+        info = reservation.info
+        self.services.waiting.remove(info.uid)
+        freed = reservation.undo()
+        if freed and not verdict.is_rejection:
+            self.queue.move(_DELETED, info.pod, None)
+        failure = self._hand_back(reservation.queued, verdict, _message(verdict))
+        if freed and verdict.is_rejection:
+            # Only now: during its own cycle it would hear of itself.
+            self.queue.move(_DELETED, info.pod, None, besides=info.uid)
+        return failure
+
+    # Time
+
+    def tick(self) -> None:
+        """Do what is due by the clock: backoffs that are over, pods that waited in Permit too long."""
+        now = self.services.clock()
+        for waiting in self.services.waiting:
+            if waiting.deadline <= now:
+                waiting.expire(now)
+        self.queue.tick()
+
+    def next_at(self) -> float | None:
+        """Return when `tick` has something to do, by the clock; None: only an event can help."""
+        times = [waiting.deadline for waiting in self.services.waiting if waiting.verdict is None]
+        ready = self.queue.next_ready_at()
+        return min(times if ready is None else [*times, ready], default=None)
+
+    # Inside
+
+    def _is_worth_trying(self, queued: QueuedPod) -> bool:
+        if self.cluster.pod(queued.info.uid) is not None:
+            return False
+        newest = self.pods.known(queued.info.uid) or queued.info
+        if is_terminating(newest.pod):
+            _logger.debug("Skip scheduling of pod %s, which is being deleted", queued.key)
+            return False
+        return True
+
+    def _try(self, queued: QueuedPod) -> Outcome:
+        name = queued.pod.spec.scheduler_name
+        _logger.debug("Attempting to schedule pod %s", queued.key)
+        decision = self._cycles[name].decide(queued)
+        if not decision.node_name:
+            return self._not_placed(queued, decision)
+        reservation = Reservation(
+            self._hooks[name],
+            self.cluster,
+            queued,
+            row=decision.row,
+            states=decision.states,
+        )
+        # It is on its node now, and must not be expected there or elsewhere as well.
+        self.queue.nominator.remove(queued.info.uid)
+        verdict = reservation.reserve()
+        if verdict.is_success:
+            verdict = reservation.permit(self.services.clock())
+        if reservation.waiting is not None and verdict.code is Code.WAIT:
+            self.services.waiting.add(reservation.waiting)
+            return reservation
+        if verdict.is_success:
+            return reservation
+        # Nobody has seen the room taken, so nobody needs to hear that it is free.
+        reservation.undo()
+        return self._hand_back(queued, verdict, _message(verdict))
+
+    def _not_placed(self, queued: QueuedPod, decision: Decision) -> Failure:
+        request = None
+        if decision.diagnosis is not None and decision.verdict.is_rejection:
+            request = RequeueRequest(
+                decision.verdict.code,
+                decision.diagnosis.rejecting_plugins,
+                decision.diagnosis.pending_plugins,
+            )
+        return self._hand_back(
+            queued,
+            decision.verdict,
+            decision.message,
+            request=request,
+            nomination=decision.nomination,
+        )
+
+    def _hand_back(
+        self,
+        queued: QueuedPod,
+        verdict: Verdict,
+        message: str,
+        *,
+        request: RequeueRequest | None = None,
+        nomination: str | None = None,
+    ) -> Failure:
+        """Give a pod back to the queue and say what is to be reported about it."""
+        refused = verdict.is_rejection
+        place = self.queue.requeue(queued, request or _request(verdict))
+        if place is not Place.OUTSIDE:
+            expected = queued.pod.status.nominated_node_name if nomination is None else nomination
+            self.queue.nominator.nominate(queued.info, expected)
+        if place is Place.OUTSIDE:
+            _logger.debug("Pod %s is gone, or was bound by another scheduler", queued.key)
+        elif refused:
+            _logger.info("Unable to schedule pod %s; waiting: %s", queued.key, message)
+        else:
+            _logger.error("Error scheduling pod %s; retrying: %s", queued.key, message)
+        reason = "Unschedulable" if refused else "SchedulerError"
+        return Failure(queued.info, reason, message, nomination, place)
+
+    def _on_hint_error(self, plugin: str, pod: Pod, event: ClusterEvent, error: Exception) -> None:
+        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        _log_fault(
+            f"Plugin {plugin!r} failed in its hint for {event.label} about pod {name}, which is "
+            f"tried again: {type(error).__name__}: {error}",
+            error,
+        )
+
+    def _on_sort_error(self, queued: QueuedPod, error: Exception) -> None:
+        framework = self.frameworks[queued.pod.spec.scheduler_name]
+        sort = framework.points["queue_sort"][0]
+        problem = error if isinstance(error, PluginError) else framework.fault(sort, error)
+        _log_fault(f"Pod {queued.key} goes to the end of the queue: {problem}", error)
+
+
+class _QueueSide:
+    """A profile as the queue sees it."""
+
+    def __init__(self, framework: Framework, keys: SortKeys) -> None:
+        self._framework = framework
+        self._keys = keys
+
+    def sort_key(self, queued: QueuedPod) -> Any:  # noqa: ANN401 - the plugin's key
+        return self._keys.key(self._framework.sort_key, queued)
+
+    def pre_enqueue(self, pod: Pod) -> Verdict:
+        return self._framework.pre_enqueue(pod)
+
+    @property
+    def hints(self) -> Mapping[str, tuple[EventHint, ...]]:
+        return self._framework.hints
+
+
+def _request(verdict: Verdict) -> RequeueRequest:
+    """Say what may help a pod that was turned down after it had a node."""
+    if not verdict.is_rejection or not verdict.plugin:
+        return RequeueRequest.error()
+    plugins = frozenset({verdict.plugin})
+    if verdict.code is Code.PENDING:
+        return RequeueRequest(verdict.code, pending_plugins=plugins)
+    return RequeueRequest(verdict.code, plugins)
+
+
+def _message(verdict: Verdict) -> str:
+    return refusal_message(verdict) if verdict.is_rejection else verdict.message
+
+
+def _log_fault(sentence: str, error: Exception) -> None:
+    _logger.error("%s", sentence, exc_info=error if _logger.isEnabledFor(TRACE) else None)
