@@ -33,11 +33,15 @@ _FAULT, _USER, _INTERRUPTED = 1, 2, 130
 class _Commands(click.Group):
     """Commands that are imported when they are called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return all names, in the order in which one meets them."""
         return list(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
         """Import a command; None where there is none of that name."""
         if cmd_name not in _COMMANDS:
             return None
@@ -45,7 +49,11 @@ class _Commands(click.Group):
         assert isinstance(command, click.Command)  # noqa: S101 - of our own modules
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))

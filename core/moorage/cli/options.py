@@ -20,36 +20,29 @@ class Session:
     verbosity: int = 0
 
 
-class _Level(click.ParamType):
-    """klog's level, also in Go's spelling ``-v=2``."""
-
-    name = "level"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return int(str(value).removeprefix("="))
-        except ValueError:
-            self.fail(f"{value!r} is no level of logging, such as 0, 2 or 4.", param, ctx)
-
-
 def verbosity_option(decorated: Decorated) -> Decorated:
     """Add ``-v N``; the level is kept in the `Session`."""
     return click.option(
         "-v",
         "--v",
         "verbosity",
-        type=_Level(),
         metavar="N",
         expose_value=False,
         callback=_keep_verbosity,
-        help="How much to log, in klog's levels: 2 what happens to pods, 4 details and tracebacks,"
-        " 8 libraries too.",
+        help="How much to log, in klog's levels: 2 what becomes of pods, 3 attempts, 4 tracebacks,"
+        " 8 what libraries say.",
     )(decorated)
 
 
-def _keep_verbosity(ctx: click.Context, _param: click.Parameter, value: int | None) -> None:
-    if value is not None:
-        ctx.ensure_object(Session).verbosity = value
+def _keep_verbosity(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is None:
+        return
+    try:
+        level = int(value.removeprefix("="))  # ``-v=2`` is Go's spelling
+    except ValueError:
+        sentence = f"{value!r} is no level of logging, such as 0, 2 or 4"
+        raise click.BadParameter(sentence, ctx, param) from None
+    ctx.ensure_object(Session).verbosity = level
 
 
 def output_option(*formats: str, default: str = "table") -> Callable[[Decorated], Decorated]:

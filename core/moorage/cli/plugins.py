@@ -10,6 +10,7 @@ from typing import Any, Literal
 import click
 from packaging.requirements import Requirement
 from pydantic.alias_generators import to_camel, to_snake
+from rich.console import RenderableType
 from rich.text import Text
 
 from moorage.cli.options import output_option, verbosity_option
@@ -107,22 +108,18 @@ def command() -> None:
     """List the plugins that are installed."""
 
 
-class _Point(click.ParamType):
-    """An extension point, in the spelling of configurations or in Python's."""
-
-    name = "point"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        point = to_snake(str(value))
-        if point not in POINTS:
-            known = ", ".join(to_camel(each) for each in POINTS)
-            self.fail(f"{value!r} is no extension point; there are {known}.", param, ctx)
-        return point
+def _point(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Take an extension point in the spelling of configurations or in Python's."""
+    if value is None or to_snake(value) in POINTS:
+        return value and to_snake(value)
+    known = ", ".join(map(to_camel, POINTS))
+    sentence = f"{value!r} is no extension point; there are {known}"
+    raise click.BadParameter(sentence, ctx, param)
 
 
 @command.command("list")
 @click.option("--config", metavar="FILE", help="The configuration whose profiles count as users.")
-@click.option("--point", type=_Point(), metavar="POINT", help="Only those of an extension point.")
+@click.option("--point", callback=_point, metavar="POINT", help="Only those of an extension point.")
 @output_option("wide", "json", "yaml", "name")
 @verbosity_option
 def list_plugins(config: str | None, point: str | None, output: str) -> None:
@@ -171,7 +168,7 @@ def _users(
 def _print(plugins: Sequence[InstalledPlugin], *, wide: bool) -> None:
     columns = ["NAME", "DISTRIBUTION", "VERSION", "STATE", "PROFILES"]
     columns += ["SUPPORTS", "EXTENSION POINTS", "SUMMARY"] if wide else ["EXTENSION POINTS"]
-    rows = [
+    rows: list[list[RenderableType]] = [
         [
             plugin.name,
             plugin.distribution,
@@ -187,5 +184,5 @@ def _print(plugins: Sequence[InstalledPlugin], *, wide: bool) -> None:
     if not rows:
         click.echo("No plugin is installed that does this.")
         return
-    broken = [Text(f"{plugin.name}: {plugin.reason}") for plugin in plugins if plugin.reason]
+    broken = [f"{plugin.name}: {plugin.reason}" for plugin in plugins if plugin.reason]
     print_renderable(table(columns, rows), *(["", *broken] if broken else []))

@@ -1,0 +1,128 @@
+"""One run of the scheduler, for ever or until nothing more can happen, whatever cluster it is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console
+
+from moorage.api.client import ApiClient
+from moorage.api.connection import Connection
+from moorage.cli.placements import bound_pods, print_outcome, read_outcome
+from moorage.config import KubeSchedulerConfiguration
+from moorage.framework.handle import Services
+from moorage.framework.profile import Framework
+from moorage.runner import Runner
+
+__all__ = ["Job", "schedule_for_ever", "schedule_until_idle"]
+
+_UNSCHEDULABLE_SECONDS: Final = 300.0
+_PROGRESS_SECONDS: Final = 0.1
+_SETTLING_SECONDS: Final = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is to be done: frameworks by scheduler name, all made with `services`.
+
+    `unschedulable_seconds`: when an unschedulable pod is tried again whatever happened.
+    `output` is the format to print in, where `until_idle`.
+    """
+
+    frameworks: Mapping[str, Framework]
+    services: Services
+    configuration: KubeSchedulerConfiguration
+    unschedulable_seconds: float = _UNSCHEDULABLE_SECONDS
+    until_idle: bool = False
+    output: str = "table"
+
+    def runner(self, connection: Connection, *, handle_signals: bool = False) -> Runner:
+        """Make the runner, for one run."""
+        return Runner(
+            self.frameworks,
+            self.services,
+            connection,
+            initial_backoff=float(self.configuration.pod_initial_backoff_seconds),
+            max_backoff=float(self.configuration.pod_max_backoff_seconds),
+            unschedulable_timeout=self.unschedulable_seconds,
+            handle_signals=handle_signals,
+        )
+
+
+def _settled() -> bool:
+    return True
+
+
+async def schedule_for_ever(job: Job, connection: Connection) -> None:
+    """Schedule until SIGTERM or SIGINT. Raises what keeps the runner from starting."""
+    await job.runner(connection, handle_signals=True).run()
+
+
+async def schedule_until_idle(
+    job: Job,
+    connection: Connection,
+    *,
+    only_new: bool = False,
+    is_settled: Callable[[], bool] = _settled,
+) -> None:
+    """Schedule until nothing more can happen, and print what went where.
+
+    With `only_new`, pods that were on nodes before and pods of other schedulers are not told about.
+    While `is_settled` says no, somebody else is about to change something.
+    Raises what keeps the runner from starting.
+    """
+    async with ApiClient(connection) as client:
+        before = await bound_pods(client) if only_new else frozenset[str]()
+        begun = time.perf_counter()
+        await _run_until_idle(job.runner(connection), is_settled)
+        outcome = await read_outcome(
+            client,
+            served=job.frameworks,
+            seconds=time.perf_counter() - begun,
+            before=before,
+            foreign=not only_new,
+        )
+    print_outcome(outcome, job.output)
+
+
+async def _run_until_idle(runner: Runner, is_settled: Callable[[], bool]) -> None:
+    async with asyncio.TaskGroup() as group, _progress(runner):
+        running = group.create_task(runner.run())
+        await runner.until_idle()
+        while not (running.done() or is_settled()):
+            await asyncio.sleep(_SETTLING_SECONDS)
+            await runner.until_idle()
+        runner.stop()
+
+
+@contextlib.asynccontextmanager
+async def _progress(runner: Runner) -> AsyncIterator[None]:
+    """Show on a terminal how far it has come."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status("Starting") as status:
+
+        async def follow() -> None:
+            while True:
+                await asyncio.sleep(_PROGRESS_SECONDS)
+                with contextlib.suppress(RuntimeError):  # there is no session yet
+                    status.update(_progress_line(runner))
+
+        following = asyncio.create_task(follow())
+        try:
+            yield
+        finally:
+            following.cancel()
+
+
+def _progress_line(runner: Runner) -> str:
+    session = runner.session
+    waiting = sum(session.queue.counts().values())
+    return f"Scheduling: {session.cluster.pod_count:,} pods on nodes, {waiting:,} not yet"
