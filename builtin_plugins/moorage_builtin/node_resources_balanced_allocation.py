@@ -11,8 +11,8 @@ from pydantic import Field, field_validator
 import moorage
 from moorage_builtin.resources import (
     DEFAULT_RESOURCES,
+    Asked,
     ResourceSpec,
-    requested_and_allocatable,
 )
 
 __all__ = ["NodeResourcesBalancedAllocation", "NodeResourcesBalancedAllocationArgs"]
@@ -48,50 +48,52 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
         return info.requests
 
     @moorage.hookimpl
-    def pre_score(self, info: moorage.PodInfo) -> moorage.Verdict | None:
+    def pre_score(self, state: moorage.CycleState, info: moorage.PodInfo) -> moorage.Verdict | None:
         """Skip pods that request none of the resources: they would all go to one node."""
-        own = dict(info.requests.amounts)
-        if not any(own.get(spec.name) for spec in self.args.resources):
+        asked = Asked.of(info, self.args.resources, with_defaults=False)
+        if not asked.own.any():
             return moorage.SKIP
+        state["asked"] = asked
+        state["without_and_with"] = np.array([asked.own * 0, asked.own])
         return None
 
     @moorage.hookimpl
-    def score_nodes(self, info: moorage.PodInfo, nodes: moorage.NodesView) -> NDArray[np.int64]:
+    def score_nodes(self, state: moorage.CycleState, nodes: moorage.NodesView) -> NDArray[np.int64]:
         """Score 50 to 100, 75 where the pod changes nothing; (n,) int64.
 
         Balance is 100 x (1 - standard deviation of the utilisations), rounded down; the score is
         75 plus half of what the pod adds to it.
         """
-        with_pod = []
-        without = []
-        present = []
-        for _, requested, allocatable, own in requested_and_allocatable(
-            info, nodes, self.args.resources, with_defaults=False
-        ):
-            has = allocatable > 0
-            capacity = np.maximum(allocatable, 1)
-            with_pod.append(np.minimum((requested + own) / capacity, 1.0))
-            without.append(np.minimum(requested / capacity, 1.0))
-            present.append(has)
+        asked: Asked = state["asked"]
+        allocatable = nodes.allocatable_of(asked.names)
+        has = allocatable > 0
+        everywhere = bool(has.all())
+        capacity = allocatable if everywhere else np.maximum(allocatable, 1)
+        requested = asked.requested(nodes) + state["without_and_with"]
+        fractions = np.minimum(requested / capacity, 1.0)
+        if everywhere and len(has) == 2:  # noqa: PLR2004 - two is simpler
+            deviation = np.abs((fractions[:, 0] - fractions[:, 1]) / 2)
+        else:
+            deviation = _deviation(fractions, has)
         # Whole points first, then the change, then halved: so that 75 is "no change".
-        after = ((1 - _deviation(with_pod, present)) * 100).astype(np.int64)
-        before = ((1 - _deviation(without, present)) * 100).astype(np.int64)
-        return (_UNCHANGED + after - before) // 2
+        balance = ((1 - deviation) * 100).astype(np.int64)
+        score: NDArray[np.int64] = (_UNCHANGED + balance[1] - balance[0]) // 2
+        return score
 
 
-def _deviation(
-    fractions: list[NDArray[np.float64]], present: list[NDArray[np.bool_]]
-) -> NDArray[np.float64]:
-    """Return the standard deviation of the fractions that a node has; (n,) float64."""
-    if len(fractions) == 2 and all(has.all() for has in present):  # noqa: PLR2004 - two is simpler
-        return np.abs((fractions[0] - fractions[1]) / 2)
-    counts = np.sum(present, axis=0)
-    total = np.zeros(len(counts))
-    for fraction, has in zip(fractions, present, strict=True):
-        total += np.where(has, fraction, 0.0)
-    mean = total / np.maximum(counts, 1)
-    squares = np.zeros(len(counts))
-    for fraction, has in zip(fractions, present, strict=True):
-        squares += np.where(has, (fraction - mean) * (fraction - mean), 0.0)
-    deviation = np.sqrt(squares / np.maximum(counts, 1))
-    return np.where(counts > 1, deviation, 0.0)
+def _deviation(fractions: NDArray[np.float64], has: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the standard deviation of the fractions that a node has.
+
+    `fractions` (2, k, n) without and with the pod, `has` (k, n); returns (2, n) float64.
+    """
+    counts = np.maximum(has.sum(axis=0), 1)
+    fractions = np.where(has, fractions, 0.0)
+    total = np.zeros((2, has.shape[1]))
+    for fraction in fractions.swapaxes(0, 1):  # in order, as floating-point sums depend on it
+        total += fraction
+    distances = np.where(has, fractions - (total / counts)[:, np.newaxis], 0.0)
+    squares = np.zeros((2, has.shape[1]))
+    for distance in distances.swapaxes(0, 1):
+        squares += distance * distance
+    deviation: NDArray[np.float64] = np.sqrt(squares / counts)
+    return deviation

@@ -15,13 +15,17 @@ import moorage
 from moorage.model import amounts_of
 from moorage_builtin.resources import (
     DEFAULT_RESOURCES,
+    Asked,
     ResourceSpec,
     is_extended,
-    requested_and_allocatable,
 )
 
 __all__ = ["NodeResourcesFit", "NodeResourcesFitArgs"]
 
+_EVERYWHERE = ("cpu", "memory", "ephemeral-storage", "pods")
+"""Resources of every node: adjacent in the cache, so that they are looked at without a copy."""
+_PODS = _EVERYWHERE.index("pods")
+_NEVER_SHORT = -(2**62)
 _MOST_RESOURCES = 29
 """Resources that get a bit of their own in a code; a pod that asks for more shares the last."""
 
@@ -128,16 +132,13 @@ class NodeResourcesFit(moorage.Plugin):
 
     @moorage.hookimpl
     def pre_filter(self, state: moorage.CycleState, info: moorage.PodInfo) -> None:
-        """List what the pod asks for: itself first, then its requests that are not ignored."""
-        wanted = [("pods", 1)]
-        wanted += [
-            (name, amount)
-            for name, amount in info.requests.amounts
-            if amount > 0 and not self._ignores(name)
-        ]
-        state["wanted"] = wanted
-        state["names"] = [name for name, _ in wanted]
-        state["amounts"] = np.array([amount for _, amount in wanted], dtype=np.int64)[:, np.newaxis]
+        """List what the pod asks for; what it does not ask for can never be short."""
+        wanted = self._wanted(info) | {"pods": 1}
+        extra = [name for name in wanted if name not in _EVERYWHERE]
+        state["names"] = (*_EVERYWHERE, *extra)
+        state["amounts"] = np.array(
+            [[wanted.get(name, _NEVER_SHORT)] for name in state["names"]], dtype=np.int64
+        )
 
     @moorage.hookimpl
     def filter_nodes(
@@ -151,9 +152,10 @@ class NodeResourcesFit(moorage.Plugin):
             return None
         bits = 2 << np.arange(len(short)).clip(max=_MOST_RESOURCES)
         codes: NDArray[np.int64] = np.bitwise_or.reduce(short * bits[:, np.newaxis], axis=0)
+        never = amounts > allocatable
         # The number of pods is never said to be out of reach.
-        never = (amounts[1:] > allocatable[1:]).any(axis=0)
-        codes[never] |= 1
+        never[_PODS] = False
+        codes[never.any(axis=0)] |= 1
         return codes
 
     @moorage.hookimpl
@@ -161,7 +163,7 @@ class NodeResourcesFit(moorage.Plugin):
         """Name each resource that is short; what is beyond a node's size no preemption helps."""
         reasons = [
             "Too many pods" if name == "pods" else f"Insufficient {name}"
-            for index, (name, _) in enumerate(state["wanted"])
+            for index, name in enumerate(state["names"])
             if code & (2 << min(index, _MOST_RESOURCES))
         ]
         if code & 1:
@@ -169,9 +171,17 @@ class NodeResourcesFit(moorage.Plugin):
         return moorage.Verdict.unschedulable(*reasons)
 
     @moorage.hookimpl
-    def score_nodes(self, info: moorage.PodInfo, nodes: moorage.NodesView) -> NDArray[np.int64]:
+    def pre_score(self, state: moorage.CycleState, info: moorage.PodInfo) -> None:
+        """Reckon what the pod asks of the strategy's resources."""
+        state["asked"] = Asked.of(info, self._strategy.resources, with_defaults=True)
+
+    @moorage.hookimpl
+    def score_nodes(self, state: moorage.CycleState, nodes: moorage.NodesView) -> NDArray[np.int64]:
         """Score 0 to 100 by the strategy's resources with the pod added; (n,) int64."""
-        return self._score(info, nodes)
+        asked: Asked = state["asked"]
+        return self._score(
+            asked, asked.requested(nodes) + asked.own, nodes.allocatable_of(asked.names)
+        )
 
     @moorage.hookimpl
     def events_to_register(self) -> list[moorage.EventHint]:
@@ -199,11 +209,10 @@ class NodeResourcesFit(moorage.Plugin):
             resource in self._ignored or resource.partition("/")[0] in self._ignored_groups
         )
 
-    def _wanted(self, pod: moorage.Pod) -> dict[str, int]:
-        requests = moorage.PodInfo(pod).requests
+    def _wanted(self, info: moorage.PodInfo) -> dict[str, int]:
         return {
             name: amount
-            for name, amount in requests.amounts
+            for name, amount in info.requests.amounts
             if amount > 0 and not self._ignores(name)
         }
 
@@ -215,9 +224,9 @@ class NodeResourcesFit(moorage.Plugin):
         if after is None:
             freed = bool(before.spec.node_name)
             return moorage.QueueingHint.QUEUE if freed else moorage.QueueingHint.SKIP
-        old, new = self._wanted(before), self._wanted(after)
+        old, new = (self._wanted(moorage.PodInfo(version)) for version in (before, after))
         own = after.metadata.uid == pod.metadata.uid
-        wanted = old if own else self._wanted(pod)
+        wanted = old if own else self._wanted(moorage.PodInfo(pod))
         shrunk = any(new.get(name, 0) < old.get(name, 0) for name in wanted)
         return moorage.QueueingHint.QUEUE if shrunk else moorage.QueueingHint.SKIP
 
@@ -226,7 +235,7 @@ class NodeResourcesFit(moorage.Plugin):
     ) -> moorage.QueueingHint:
         if after is None:
             return moorage.QueueingHint.SKIP
-        wanted = self._wanted(pod) | {"pods": 1}
+        wanted = self._wanted(moorage.PodInfo(pod)) | {"pods": 1}
         new = amounts_of(after.status.allocatable)
         if any(amount > new.get(name, 0) for name, amount in wanted.items()):
             return moorage.QueueingHint.SKIP
@@ -237,45 +246,42 @@ class NodeResourcesFit(moorage.Plugin):
         return moorage.QueueingHint.QUEUE
 
 
-_Scorer = Callable[[moorage.PodInfo, moorage.NodesView], NDArray[np.int64]]
+_Scorer = Callable[[Asked, NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
+"""Scores by what is asked, requested with the pod (k, n) and allocatable (k, n); (n,) int64."""
 _Rater = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
 
 
-def _weighted(strategy: ScoringStrategy, rate: _Rater) -> _Scorer:
-    """Score by the mean of a rating (requested, allocatable) of resources that a node has."""
+def _weighted(rate: _Rater) -> _Scorer:
+    """Score by the weighted mean of a rating of the resources that a node has."""
 
-    def score(info: moorage.PodInfo, nodes: moorage.NodesView) -> NDArray[np.int64]:
-        total = np.zeros(len(nodes), dtype=np.int64)
-        weights: NDArray[np.int64] | int = 0
-        for spec, requested, allocatable, own in requested_and_allocatable(
-            info, nodes, strategy.resources, with_defaults=True
-        ):
-            has = allocatable > 0
-            rating = rate(requested + own, np.maximum(allocatable, 1))
-            if has.all():
-                total += rating * spec.weight
-                weights = weights + spec.weight
-            else:
-                total += rating * spec.weight * has
-                weights = weights + spec.weight * has
-        mean: NDArray[np.int64] = total // np.maximum(weights, 1)
-        return mean
+    def score(
+        asked: Asked, requested: NDArray[np.int64], allocatable: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        if asked.weights is None and allocatable.size and allocatable.min() > 0:
+            plain: NDArray[np.int64] = rate(requested, allocatable).sum(axis=0)
+            return plain // len(allocatable)
+        weights = (allocatable > 0) * (1 if asked.weights is None else asked.weights)
+        ratings = rate(requested, np.maximum(allocatable, 1)) * weights
+        total: NDArray[np.int64] = ratings.sum(axis=0)
+        return total // np.maximum(weights.sum(axis=0), 1)
 
     return score
 
 
-def _least(strategy: ScoringStrategy) -> _Scorer:
+def _least(_: ScoringStrategy) -> _Scorer:
     def rate(requested: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.maximum(capacity - requested, 0) * 100 // capacity
+        free: NDArray[np.int64] = np.maximum(capacity - requested, 0) * 100 // capacity
+        return free
 
-    return _weighted(strategy, rate)
+    return _weighted(rate)
 
 
-def _most(strategy: ScoringStrategy) -> _Scorer:
+def _most(_: ScoringStrategy) -> _Scorer:
     def rate(requested: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.minimum(requested, capacity) * 100 // capacity
+        taken: NDArray[np.int64] = np.minimum(requested, capacity) * 100 // capacity
+        return taken
 
-    return _weighted(strategy, rate)
+    return _weighted(rate)
 
 
 def _by_shape(strategy: ScoringStrategy) -> _Scorer:
@@ -283,21 +289,17 @@ def _by_shape(strategy: ScoringStrategy) -> _Scorer:
     param = strategy.requested_to_capacity_ratio
     table = _shape_table(param) if param is not None else np.zeros(101, dtype=np.int64)
 
-    def score(info: moorage.PodInfo, nodes: moorage.NodesView) -> NDArray[np.int64]:
-        total = np.zeros(len(nodes), dtype=np.int64)
-        weights = np.zeros(len(nodes), dtype=np.int64)
-        for spec, requested, allocatable, own in requested_and_allocatable(
-            info, nodes, strategy.resources, with_defaults=True
-        ):
-            capacity = np.maximum(allocatable, 1)
-            used = requested + own
-            percent = np.where(used > capacity, 100, used * 100 // capacity)
-            rating = np.where(allocatable > 0, table[percent], 0)
-            total += rating * spec.weight
-            weights += np.where(rating > 0, spec.weight, 0)
-        mean = total.astype(np.float64) / np.maximum(weights, 1)
+    def score(
+        asked: Asked, requested: NDArray[np.int64], allocatable: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        capacity = np.maximum(allocatable, 1)
+        percent = np.where(requested > capacity, 100, requested * 100 // capacity)
+        ratings = np.where(allocatable > 0, table[percent], 0)
+        weights = (ratings > 0) * (1 if asked.weights is None else asked.weights)
+        mean = (ratings * weights).sum(axis=0) / np.maximum(weights.sum(axis=0), 1)
         # Half away from zero, where NumPy rounds half to even.
-        return np.floor(mean + 0.5).astype(np.int64)
+        rounded: NDArray[np.int64] = np.floor(mean + 0.5).astype(np.int64)
+        return rounded
 
     return score
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,9 @@ from pydantic import Field, field_validator
 
 import moorage
 
-__all__ = ["DEFAULT_RESOURCES", "ResourceSpec", "is_extended", "requested_and_allocatable"]
+__all__ = ["DEFAULT_RESOURCES", "Asked", "ResourceSpec", "is_extended"]
 
+_CPU_AND_MEMORY = ("cpu", "memory")
 _NATIVE = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 
 
@@ -35,31 +37,42 @@ def is_extended(resource: str) -> bool:
     return "/" in resource and "kubernetes.io/" not in resource
 
 
-def requested_and_allocatable(
-    info: moorage.PodInfo,
-    nodes: moorage.NodesView,
-    resources: Sequence[ResourceSpec],
-    *,
-    with_defaults: bool,
-) -> list[tuple[ResourceSpec, NDArray[np.int64], NDArray[np.int64], int]]:
-    """List, for each resource that counts, what pods request and nodes have.
+class Asked(NamedTuple):
+    """What a pod asks of the k resources that count in a score; made once for all pods like it.
 
-    Each entry: the resource, requested by the pods that are there (n,), allocatable (n,), and the
-    new pod's own request. Scalar resources that the pod does not request do not count. With
-    `with_defaults`, cpu and memory are reckoned with defaults for containers without requests.
+    `names` (k), `own` (k, 1) int64 the pod's requests in the units of the resources, `weights`
+    (k, 1) int64, None where all are 1. With `with_defaults`, cpu and memory are reckoned with
+    defaults for containers without requests (see `moorage.model.Requests`).
     """
-    own = dict(info.requests.scoring if with_defaults else info.requests.amounts)
-    nonzero = nodes.nonzero_requested if with_defaults else None
-    found = []
-    for spec in resources:
-        amount = own.get(spec.name, 0)
-        if not amount and spec.name not in _NATIVE:
-            continue
-        if nonzero is not None and spec.name == "cpu":
-            requested = nonzero[0]
-        elif nonzero is not None and spec.name == "memory":
-            requested = nonzero[1]
-        else:
-            requested = nodes.requested(spec.name)
-        found.append((spec, requested, nodes.allocatable(spec.name), amount))
-    return found
+
+    names: tuple[str, ...]
+    own: NDArray[np.int64]
+    weights: NDArray[np.int64] | None
+    with_defaults: bool
+
+    @classmethod
+    def of(
+        cls, info: moorage.PodInfo, resources: Sequence[ResourceSpec], *, with_defaults: bool
+    ) -> Self:
+        """Reckon; scalar resources that the pod does not request do not count."""
+        own = dict(info.requests.scoring if with_defaults else info.requests.amounts)
+        counted = [spec for spec in resources if own.get(spec.name) or spec.name in _NATIVE]
+        weights = [[spec.weight] for spec in counted]
+        return cls(
+            tuple(spec.name for spec in counted),
+            np.array([[own.get(spec.name, 0)] for spec in counted], dtype=np.int64).reshape(-1, 1),
+            None if all(weight == [1] for weight in weights) else np.array(weights, dtype=np.int64),
+            with_defaults,
+        )
+
+    def requested(self, nodes: moorage.NodesView) -> NDArray[np.int64]:
+        """Return what the pods that are there request; (k, n) int64."""
+        if not self.with_defaults:
+            return nodes.requested_of(self.names)
+        if self.names == _CPU_AND_MEMORY:
+            return nodes.nonzero_requested
+        requested = nodes.requested_of(self.names).copy()
+        for name, amounts in zip(_CPU_AND_MEMORY, nodes.nonzero_requested, strict=True):
+            if name in self.names:
+                requested[self.names.index(name)] = amounts
+        return requested

@@ -22,7 +22,6 @@ class ChangeLog:
     def __init__(self) -> None:
         self._rows: list[int] = []
         self._start = 0
-        self._read: tuple[int, int, NDArray[np.intp]] = (0, 0, _NONE)
 
     @property
     def end(self) -> int:
@@ -45,13 +44,6 @@ class ChangeLog:
         count = len(self._rows) - newer
         if count == 0:
             return _NONE
-        # Many readers ask the same after each change: they share one answer.
-        if self._read[:2] == (position, self.end):
-            return self._read[2]
         if count == 1:
-            rows = np.array(self._rows[-1:], dtype=np.intp)
-        else:
-            rows = np.array(sorted(set(self._rows[newer:])), dtype=np.intp)
-        rows.flags.writeable = False
-        self._read = (position, self.end, rows)
-        return rows
+            return np.array(self._rows[-1:], dtype=np.intp)
+        return np.array(sorted(set(self._rows[newer:])), dtype=np.intp)

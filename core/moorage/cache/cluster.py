@@ -63,6 +63,8 @@ class ClusterCache:
         self._free: list[int] = []
         self._valid_rows: NDArray[np.intp] | None = None
         self._full: NodesView | None = None
+        self._asked_rows: tuple[int, int | None, int, int] | None = None
+        self._changed_rows: NDArray[np.intp] | None = None
         self._journal: list[tuple[bool, PodInfo, int]] | None = None
 
     # Reading
@@ -109,6 +111,23 @@ class ClusterCache:
     def view_of(self, rows: NDArray[np.intp]) -> NodesView:
         """Return a view of some rows, which must be valid."""
         return NodesView(self, rows)
+
+    def changed_rows(self, nodes: int, pods: int | None) -> NDArray[np.intp] | None:
+        """Return the rows that changed since positions of the logs; None: too many to say.
+
+        `pods` None leaves changes of pods out. Readers that ask the same share one answer.
+        """
+        question = (nodes, pods, self.node_changes.end, self.pod_changes.end)
+        if question != self._asked_rows:
+            rows = self.node_changes.since(nodes)
+            if pods is not None and rows is not None:
+                more = self.pod_changes.since(pods)
+                if more is None or not rows.size:
+                    rows = more
+                elif more.size:
+                    rows = np.union1d(rows, more)
+            self._asked_rows, self._changed_rows = question, rows
+        return self._changed_rows
 
     def row(self, name: str) -> int | None:
         """Return the row of a node by name, None where it is not known."""

@@ -6,7 +6,7 @@ after one pod was placed, one row is asked again, not five thousand.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from moorage.framework.plugin import Depends
 from moorage.model.pod_info import PodInfo
 
 __all__ = ["Freshness", "PluginAnswers"]
+
+S = TypeVar("S", bound=np.generic)
 
 
 class Freshness:
@@ -47,24 +49,24 @@ class Freshness:
         capacity = cluster.columns.capacity
         known = known and capacity == self._capacity
         self._capacity = capacity
-        # Nodes that come are changed nodes, whatever the plugin depends on.
         self._nodes, self._pods = cluster.node_changes.end, cluster.pod_changes.end
         if not known:
             return None
-        rows = cluster.node_changes.since(nodes)
-        if depends.pods:
-            more = cluster.pod_changes.since(pods)
-            if rows is None or more is None:
-                return None
-            if not rows.size:
-                rows = more
-            elif more.size:
-                rows = np.union1d(rows, more)
+        # Nodes that come are changed nodes, whatever the plugin depends on.
+        rows = cluster.changed_rows(nodes, pods if depends.pods else None)
         if valid_only and rows is not None and rows.size:
             valid = cluster.columns.valid[rows]
             if not valid.all():
-                rows = rows[valid]
+                return rows[valid]
         return rows
+
+
+def by_row(cluster: ClusterCache, values: NDArray[S]) -> NDArray[S]:
+    """Spread values of all nodes (n,) over rows; (capacity,), 0 where a row is no node."""
+    spread = np.zeros(cluster.columns.capacity, dtype=values.dtype)
+    count = cluster.row_count
+    spread[slice(count) if len(values) == count else cluster.valid_rows] = values
+    return spread
 
 
 class PluginAnswers:
@@ -152,8 +154,7 @@ class PluginAnswers:
         if self._filters:
             codes = self._asker.filter(self.step, self.state, info, view)
             if codes is not None:
-                self.codes = np.zeros(self._cluster.columns.capacity, dtype=np.int32)
-                self.codes[view.rows] = codes
+                self.codes = by_row(self._cluster, codes)
 
     def _score_all(self, info: PodInfo, feasible: NDArray[np.intp] | None) -> None:
         cluster = self._cluster
@@ -164,5 +165,4 @@ class PluginAnswers:
         passed = view if feasible is None else cluster.view_of(feasible)
         if self._asker.pre_score(self.step, self.state, info, passed):
             raw = self._asker.score(self.step, self.state, info, view)
-            self.raw = np.zeros(cluster.columns.capacity, dtype=raw.dtype)
-            self.raw[view.rows] = raw
+            self.raw = by_row(cluster, raw)

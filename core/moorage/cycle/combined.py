@@ -183,20 +183,30 @@ class CombinedAnswers:
             return False
         if not anew and not self._flipped and seen == now:
             return False
-        rows = self.rows
+        rows = self._passing()
         part[rows] = self._weighted(entry, info, rows, self._view(rows))
         return True
 
+    def _passing(self) -> NDArray[np.intp] | slice:
+        """Return the rows that pass, as a slice where that is all of them."""
+        count = self._cluster.row_count
+        return slice(0, count) if self.count == count else self.rows
+
     def _weighted(
-        self, entry: PluginAnswers, info: PodInfo, rows: NDArray[np.intp], view: NodesView
+        self,
+        entry: PluginAnswers,
+        info: PodInfo,
+        rows: NDArray[np.intp] | slice,
+        view: NodesView,
     ) -> NDArray[np.int64]:
         assert entry.raw is not None  # noqa: S101 - asked only where there are scores
         scores = self._asker.normalize(entry.step, entry.state, info, entry.raw[rows], view)
         return scores * entry.step.weight
 
-    def _view(self, rows: NDArray[np.intp]) -> NodesView:
-        cluster = self._cluster
-        return cluster.view() if len(rows) == cluster.node_count else cluster.view_of(rows)
+    def _view(self, rows: NDArray[np.intp] | slice) -> NodesView:
+        if isinstance(rows, slice):
+            return self._cluster.view()
+        return self._cluster.view_of(rows)
 
 
 def _union(parts: list[NDArray[np.intp]]) -> NDArray[np.intp]:

@@ -29,6 +29,7 @@ class KeptAnswers:
         self._cluster = cluster
         self._budget = budget
         self._answers: dict[tuple[Step, Hashable], PluginAnswers] = {}
+        self._most_answers = 256
         self._combined: OrderedDict[Signature, CombinedAnswers] = OrderedDict()
 
     @property
@@ -82,14 +83,18 @@ class KeptAnswers:
     def _make_room(self) -> None:
         """Drop what was used longest ago; sizes are estimated, so that this costs O(1)."""
         capacity = self._cluster.columns.capacity
-        room = self._budget // (capacity * (9 + 8 * len(self._plan.scores)))
-        while len(self._combined) > max(1, room // 2):
+        room = self._budget // 2 // (capacity * (9 + 8 * len(self._plan.scores)))
+        while len(self._combined) > max(1, room):
             self._combined.popitem(last=False)
-        if len(self._answers) > max(1, self._budget // 2 // (capacity * 12)):
-            kept = [
-                entry for combined in self._combined.values() for entry in combined.answers.values()
-            ]
-            used = set(map(id, kept))
+        if len(self._answers) > self._most_answers:
+            used = {
+                id(entry)
+                for combined in self._combined.values()
+                for entry in combined.answers.values()
+            }
             self._answers = {
                 key: entry for key, entry in self._answers.items() if id(entry) in used
             }
+            room = self._budget // 2 // (capacity * 12)
+            # Not again before as many have come as are kept now.
+            self._most_answers = max(room, 2 * len(self._answers))
