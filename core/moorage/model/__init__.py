@@ -18,6 +18,7 @@ from moorage.model.affinity import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
+from moorage.model.affinity_terms import AffinityTerm, AffinityTerms, TermKind, affinity_terms
 from moorage.model.events import ALL, ActionType, ClusterEvent, EventResource
 from moorage.model.meta import LabelSelector, LabelSelectorRequirement, Namespace, ObjectMeta
 from moorage.model.nodes import ContainerImage, Node, NodeSpec, NodeStatus, Taint
@@ -45,6 +46,8 @@ __all__ = [
     "ALL",
     "ActionType",
     "Affinity",
+    "AffinityTerm",
+    "AffinityTerms",
     "ClusterEvent",
     "Container",
     "ContainerImage",
@@ -76,9 +79,11 @@ __all__ = [
     "ResourceRequirements",
     "Selector",
     "Taint",
+    "TermKind",
     "Toleration",
     "TopologySpreadConstraint",
     "WeightedPodAffinityTerm",
+    "affinity_terms",
     "amounts_of",
     "node_term_requirements",
     "parse_milli",

@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 
 import msgspec
 
+from moorage.model.affinity_terms import AffinityTerms, affinity_terms
 from moorage.model.pods import Pod, pod_key
 from moorage.model.requests import Requests, pod_requests
 
@@ -24,7 +25,7 @@ class HostPort(NamedTuple):
 class PodInfo:
     """A pod, its key ``namespace/name``, its requests and its host ports; read-only, shared."""
 
-    __slots__ = ("host_ports", "key", "pod", "requests")
+    __slots__ = ("_affinity_terms", "host_ports", "key", "pod", "requests")
 
     def __init__(self, pod: Pod) -> None:
         """Reckon a pod; raises `InvalidQuantityError` for a text that is no quantity."""
@@ -32,6 +33,14 @@ class PodInfo:
         self.key = pod_key(pod)
         self.requests: Requests = pod_requests(pod)
         self.host_ports = _host_ports(pod)
+        self._affinity_terms: AffinityTerms | None = None
+
+    @property
+    def affinity_terms(self) -> AffinityTerms:
+        """The pod's inter-pod affinity terms, compiled when first asked for."""
+        if self._affinity_terms is None:
+            self._affinity_terms = affinity_terms(self.pod)
+        return self._affinity_terms
 
     @property
     def uid(self) -> str:
