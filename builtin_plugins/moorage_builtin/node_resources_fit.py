@@ -263,7 +263,8 @@ def _weighted(rate: _Rater) -> _Scorer:
         weights = (allocatable > 0) * (1 if asked.weights is None else asked.weights)
         ratings = rate(requested, np.maximum(allocatable, 1)) * weights
         total: NDArray[np.int64] = ratings.sum(axis=0)
-        return total // np.maximum(weights.sum(axis=0), 1)
+        mean: NDArray[np.int64] = total // np.maximum(weights.sum(axis=0), 1)
+        return mean
 
     return score
 

@@ -61,6 +61,8 @@ class CombinedAnswers:
         self._seen: list[tuple[int, int] | None] = [None] * len(self._scores)
         self._changed: list[NDArray[np.intp]] = []
         self._flipped = True
+        # Only while scores are refreshed: a view must not outlive the state it shows.
+        self._passing_rows: tuple[NDArray[np.intp] | slice, NodesView] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -121,10 +123,10 @@ class CombinedAnswers:
             self._parts = np.zeros((len(self._scores), capacity), dtype=np.int64)
         rows = _union(self._changed)
         passed = rows[self.passes[rows]] if rows.size else rows
-        view = self._cluster.view_of(passed) if passed.size else None
+        some = (passed, self._cluster.view_of(passed)) if passed.size else None
         everything = False
         for index, entry in enumerate(self._scores):
-            everything |= self._refresh_part(index, entry, info, passed, view)
+            everything |= self._refresh_part(index, entry, info, some)
         if everything or len(self.total) != capacity:
             self.total = self._parts.sum(axis=0)
             np.putmask(self.total, ~self.passes, NOT_FEASIBLE)
@@ -133,6 +135,7 @@ class CombinedAnswers:
             self.total[rows] = np.where(self.passes[rows], total, NOT_FEASIBLE)
         self._changed.clear()
         self._flipped = False
+        self._passing_rows = None
 
     def scores_on(self, rows: NDArray[np.intp]) -> dict[Step, NDArray[np.int64]]:
         """Return the weighted scores (k,) int64 by plugin that `total` was last made of."""
@@ -145,7 +148,7 @@ class CombinedAnswers:
     def scores_among(self, info: PodInfo, rows: NDArray[np.intp]) -> dict[Step, NDArray[np.int64]]:
         """Return weighted scores (k,) int64 by plugin where only `rows` (k,) passed."""
         self._refresh_raw(info, rows)
-        view = self._view(rows)
+        view = self._cluster.view_of(rows)
         return {
             entry.step: self._weighted(entry, info, rows, view)
             for entry in self._scores
@@ -166,31 +169,39 @@ class CombinedAnswers:
         index: int,
         entry: PluginAnswers,
         info: PodInfo,
-        passed: NDArray[np.intp],
-        view: NodesView | None,
+        some: tuple[NDArray[np.intp], NodesView] | None,
     ) -> bool:
-        """Bring one plugin's weighted scores up to date; True where more than `passed` changed."""
+        """Bring one plugin's weighted scores up to date.
+
+        `some` are the passing rows that changed. Returns True where more than these did.
+        """
         seen, now = self._seen[index], (entry.score_version, entry.raw_version)
         self._seen[index] = now
         part = self._parts[index]
+        anew = seen is None or seen[0] != now[0]
         if entry.raw is None:
             part[:] = 0
-            return seen is None or seen[0] != now[0]
-        anew = seen is None or seen[0] != now[0]
+            return anew
         if entry.step.normalize is None and not anew:
-            if view is not None and seen != now:
-                part[passed] = self._weighted(entry, info, passed, view)
+            if some is not None and seen != now:
+                part[some[0]] = self._weighted(entry, info, *some)
             return False
         if not anew and not self._flipped and seen == now:
             return False
-        rows = self._passing()
-        part[rows] = self._weighted(entry, info, rows, self._view(rows))
+        rows, view = self._passing()
+        part[rows] = self._weighted(entry, info, rows, view)
         return True
 
-    def _passing(self) -> NDArray[np.intp] | slice:
-        """Return the rows that pass, as a slice where that is all of them."""
-        count = self._cluster.row_count
-        return slice(0, count) if self.count == count else self.rows
+    def _passing(self) -> tuple[NDArray[np.intp] | slice, NodesView]:
+        """Return the rows that pass, as a slice where that is all of them, and a view of them."""
+        if self._passing_rows is None:
+            count = self._cluster.row_count
+            if self.count == count:
+                self._passing_rows = slice(0, count), self._cluster.view()
+            else:
+                rows = self.rows
+                self._passing_rows = rows, self._cluster.view_of(rows)
+        return self._passing_rows
 
     def _weighted(
         self,
@@ -202,11 +213,6 @@ class CombinedAnswers:
         assert entry.raw is not None  # noqa: S101 - asked only where there are scores
         scores = self._asker.normalize(entry.step, entry.state, info, entry.raw[rows], view)
         return scores * entry.step.weight
-
-    def _view(self, rows: NDArray[np.intp] | slice) -> NodesView:
-        if isinstance(rows, slice):
-            return self._cluster.view()
-        return self._cluster.view_of(rows)
 
 
 def _union(parts: list[NDArray[np.intp]]) -> NDArray[np.intp]:
