@@ -142,12 +142,6 @@ class PodFeed(Feed[Pod]):
             nominator.remove(info.uid)
 
     def _drop_waiting(self, info: PodInfo) -> None:
-        name = info.pod.spec.scheduler_name
-        if name not in self._profiles:
-            self.unserved[name] -= 1
-            if not self.unserved[name]:
-                del self.unserved[name]
-            return
         in_flight = self._queue.place(info.uid) is Place.IN_FLIGHT
         expected = self._queue.nominator.node_of(info.uid)
         self._leave_queue(info)
@@ -162,6 +156,12 @@ class PodFeed(Feed[Pod]):
 
     def _leave_queue(self, info: PodInfo) -> None:
         """Take a pod out of the queue, and out of Permit where it waits there."""
+        name = info.pod.spec.scheduler_name
+        if name not in self._profiles:
+            self.unserved[name] -= 1
+            if not self.unserved[name]:
+                del self.unserved[name]
+            return
         self._queue.delete(info)
         waiting = self._waiting.get(info.uid)
         if waiting is not None:
