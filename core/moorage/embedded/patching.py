@@ -125,7 +125,17 @@ def _put(document: dict[str, Any], pointer: str, value: object) -> None:
 
 
 def strategic_merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """Return `target` with a strategic merge patch applied, directives included."""
+    """Return `target` with a strategic merge patch applied, directives included.
+
+    A directive or a keyed list of the wrong shape is a 400.
+    """
+    try:
+        return _merge(target, patch)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise bad_request(f"the strategic merge patch cannot be applied: {error}") from error
+
+
+def _merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     if patch.get(_DIRECTIVE) == "replace":
         return {name: value for name, value in patch.items() if name != _DIRECTIVE}
     merged = dict(target)
@@ -138,7 +148,7 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, 
             merged.pop(name, None)
         elif isinstance(value, dict):
             inner = merged.get(name)
-            merged[name] = strategic_merge(inner if isinstance(inner, dict) else {}, value)
+            merged[name] = _merge(inner if isinstance(inner, dict) else {}, value)
         elif isinstance(value, list):
             merged[name] = _merge_list(name, merged.get(name), value, patch.get(_ORDER + name))
         else:
@@ -180,7 +190,7 @@ def _merge_list(
         if item.get(_DIRECTIVE) == "delete":
             items.pop(item[key], None)
             continue
-        items[item[key]] = strategic_merge(items.get(item[key], {}), item)
+        items[item[key]] = _merge(items.get(item[key], {}), item)
         named.append(item[key])
     wanted = [one[key] for one in order] if order is not None else named
     return [items[one] for one in _ordered(wanted, before, named) if one in items]

@@ -6,14 +6,50 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.embedded.clock import timestamp
 from moorage.embedded.registry import uid_mismatch
+from moorage.embedded.rules.metadata import MetadataTypes
 from moorage.embedded.rules.names import check_supported, required
+from moorage.embedded.rules.pod_types import Types, check_types
 from moorage.embedded.status import bad_request, conflict, invalid
 
 if TYPE_CHECKING:
     from moorage.embedded.registry import Deletion, Registry
     from moorage.embedded.shelf import Key, Version
 
-__all__ = ["bind", "evict"]
+__all__ = ["DeleteOptionsTypes", "bind", "evict"]
+
+
+class TargetTypes(Types):
+    """What a Binding points at."""
+
+    kind: str | None = None
+    name: str | None = None
+
+
+class BindingTypes(Types):
+    """The JSON types of a Binding."""
+
+    metadata: MetadataTypes | None = None
+    target: TargetTypes | None = None
+
+
+class PreconditionsTypes(Types):
+    """What has to hold of an object for it to be deleted."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class DeleteOptionsTypes(Types):
+    """The JSON types of DeleteOptions."""
+
+    grace_period_seconds: int | None = None
+    preconditions: PreconditionsTypes | None = None
+
+
+class EvictionTypes(Types):
+    """The JSON types of an Eviction."""
+
+    delete_options: DeleteOptionsTypes | None = None
 
 
 def bind(registry: Registry, key: Key, binding: dict[str, Any]) -> Version:
@@ -22,6 +58,7 @@ def bind(registry: Registry, key: Key, binding: dict[str, Any]) -> Version:
     Annotations of the Binding go into the pod. 409 if the uid is another pod's, or the pod is
     gated, being deleted or assigned already.
     """
+    check_types("Binding", binding, BindingTypes)
     pods = registry.catalogue.named("pods")
     metadata = _metadata(binding, key)
     node = _target(binding, key)
@@ -93,6 +130,7 @@ def evict(registry: Registry, key: Key, eviction: dict[str, Any]) -> Deletion:
 
     Disruption budgets are not consulted: nothing here keeps their status up to date.
     """
+    check_types("Eviction", eviction, EvictionTypes)
     options = eviction.get("deleteOptions") or {}
     preconditions = options.get("preconditions") or {}
     return registry.delete(

@@ -104,6 +104,4 @@ def grace_seconds(request: web.BaseRequest, options: dict[str, Any]) -> int | No
     seconds = options.get("gracePeriodSeconds")
     if seconds is None:
         return number_of(request, "gracePeriodSeconds")
-    if not isinstance(seconds, int) or seconds < 0:
-        raise bad_request(f"gracePeriodSeconds: {seconds!r} is not a number of seconds")
-    return seconds
+    return int(seconds)

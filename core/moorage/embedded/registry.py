@@ -186,7 +186,11 @@ class Registry:
         """Replace an object, or with a subresource (``status``, ``resize``) that part of it."""
         old = self.get(resource, key)
         item = self._read(resource, item)
-        uid = item["metadata"].get("uid")
+        name, uid = item["metadata"].get("name"), item["metadata"].get("uid")
+        if name not in {None, "", key.name}:
+            raise bad_request(
+                f"the name of the object ({name}) does not match the name on the URL ({key.name})"
+            )
         if uid not in {None, "", old.uid}:
             raise conflict(resource, key.name, uid_mismatch(resource, key, uid, old.uid))
         return self.replace(resource, old, item, subresource=subresource)
@@ -203,8 +207,8 @@ class Registry:
         check_metadata_types(stored, item)
         self._check_version(resource, old, item["metadata"])
         keep_server_owned(item["metadata"], present["metadata"])
-        item = parts_written(stored, item, present, subresource)
         stored.check_types(item)
+        item = parts_written(stored, item, present, subresource)
         stored.fill(item)
         causes = [
             *check_metadata_change(item["metadata"], present["metadata"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import os
 from typing import TYPE_CHECKING, Any, Self
 
 import yaml
@@ -125,7 +126,8 @@ class EmbeddedApiServer:
             await self._runner.cleanup()
             raise MoorageError(
                 f"the embedded API server cannot listen on {self._host}:{self._port} "
-                f"({error.strerror}); choose another port, or 0 for any that is free"
+                f"({os.strerror(error.errno or 0).lower()}); choose another port, or 0 for any "
+                "that is free"
             ) from error
         self._port = self._runner.addresses[0][1]
         if self._kubelet:

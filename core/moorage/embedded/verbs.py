@@ -8,7 +8,7 @@ import msgspec
 from aiohttp import web
 
 from moorage.embedded.patching import json_patch, merge_patch, strategic_merge
-from moorage.embedded.placement import bind, evict
+from moorage.embedded.placement import DeleteOptionsTypes, bind, evict
 from moorage.embedded.queries import (
     grace_seconds,
     is_true,
@@ -17,6 +17,8 @@ from moorage.embedded.queries import (
     selection_of,
     wants_table,
 )
+from moorage.embedded.rules.metadata import check_metadata_types
+from moorage.embedded.rules.pod_types import check_types
 from moorage.embedded.shelf import Key
 from moorage.embedded.status import StatusError, bad_request, details_of, not_found, success
 from moorage.embedded.tables import Tabulator
@@ -142,11 +144,6 @@ class Verbs:
     async def _update(self, request: web.BaseRequest, target: Target) -> web.Response:
         item = await self._body(request, target)
         key = _key(target)
-        name = (item.get("metadata") or {}).get("name")
-        if name not in {None, "", key.name}:
-            raise bad_request(
-                f"the name of the object ({name}) does not match the name on the URL ({key.name})"
-            )
         version = self._registry.update(target.resource, key, item, subresource=target.subresource)
         return self._one(request, target, version)
 
@@ -176,7 +173,8 @@ class Verbs:
         """Server-side apply: create, or merge over what is there. No field owners are kept."""
         item = await self._body(request, target)
         key = _key(target)
-        item.setdefault("metadata", {}).setdefault("name", key.name)
+        check_metadata_types(target.resource, item)
+        item["metadata"].setdefault("name", key.name)
         old = self._registry.shelf(target.resource).get(key)
         if old is None:
             if target.subresource:
@@ -219,6 +217,7 @@ class Verbs:
         options = await read_body(request, "DeleteOptions")
         if options is not None and not isinstance(options, dict):
             raise bad_request("the body of a delete is a DeleteOptions object")
+        check_types("DeleteOptions", options or {}, DeleteOptionsTypes)
         return options or {}
 
     async def _body(

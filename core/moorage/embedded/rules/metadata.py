@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from moorage.embedded.resources import Resource
     from moorage.embedded.status import Cause
 
-__all__ = ["check_metadata", "check_metadata_change", "check_metadata_types", "wrong_type"]
+__all__ = [
+    "MetadataTypes",
+    "check_metadata",
+    "check_metadata_change",
+    "check_metadata_types",
+    "wrong_type",
+]
 
 
 class OwnerReferenceTypes(msgspec.Struct, rename="camel"):
@@ -43,6 +49,8 @@ class ObjectTypes(msgspec.Struct):
     """The JSON types that every object has to have."""
 
     metadata: MetadataTypes
+    spec: dict[str, Any] | None = None
+    status: dict[str, Any] | None = None
 
 
 def wrong_type(resource: Resource, error: msgspec.ValidationError) -> Exception:
@@ -54,7 +62,7 @@ def wrong_type(resource: Resource, error: msgspec.ValidationError) -> Exception:
 
 
 def check_metadata_types(resource: Resource, item: dict[str, Any]) -> None:
-    """Raise a 400 if ``metadata`` is missing or one of its fields has the wrong JSON type."""
+    """Raise a 400 if ``metadata`` is missing, or a field of it, or spec or status, has a wrong type."""
     try:
         msgspec.convert(item, ObjectTypes)
     except msgspec.ValidationError as error:

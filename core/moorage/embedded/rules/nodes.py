@@ -13,8 +13,14 @@ from moorage.embedded.rules.names import (
     check_supported,
     required,
 )
-from moorage.embedded.rules.pod_types import ConditionTypes, Quantity, check_quantity_types
-from moorage.embedded.status import Cause, bad_request
+from moorage.embedded.rules.pod_types import (
+    ConditionTypes,
+    Quantity,
+    Types,
+    check_quantity_types,
+    check_types,
+)
+from moorage.embedded.status import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["check_node", "check_node_types"]
 
 
-class TaintTypes(msgspec.Struct, rename="camel"):
+class TaintTypes(Types):
     """A taint."""
 
     key: str | None = None
@@ -30,7 +36,7 @@ class TaintTypes(msgspec.Struct, rename="camel"):
     effect: str | None = None
 
 
-class NodeSpecTypes(msgspec.Struct, rename="camel"):
+class NodeSpecTypes(Types):
     """A node's spec."""
 
     unschedulable: bool | None = None
@@ -38,14 +44,14 @@ class NodeSpecTypes(msgspec.Struct, rename="camel"):
     taints: list[TaintTypes] | None = None
 
 
-class ImageTypes(msgspec.Struct, rename="camel"):
+class ImageTypes(Types):
     """An image that a node has."""
 
     names: list[str] | None = None
     size_bytes: int | None = None
 
 
-class NodeStatusTypes(msgspec.Struct, rename="camel"):
+class NodeStatusTypes(Types):
     """A node's status."""
 
     capacity: dict[str, Quantity] | None = None
@@ -54,7 +60,7 @@ class NodeStatusTypes(msgspec.Struct, rename="camel"):
     images: list[ImageTypes] | None = None
 
 
-class NodeTypes(msgspec.Struct, rename="camel"):
+class NodeTypes(Types):
     """A node; its metadata is checked apart."""
 
     spec: NodeSpecTypes | None = None
@@ -66,12 +72,7 @@ def check_node_types(node: dict[str, Any]) -> None:
     for name in ("spec", "status"):
         if node.get(name) is None:
             node.pop(name, None)
-    try:
-        msgspec.convert(node, NodeTypes)
-    except msgspec.ValidationError as error:
-        raise bad_request(
-            f'Node in version "v1" cannot be handled as a Node: {str(error).replace("$.", "")}'
-        ) from error
+    check_types("Node", node, NodeTypes)
     check_quantity_types("Node", _quantities(node.get("status") or {}))
 
 

@@ -12,7 +12,18 @@ from moorage.model.quantities import InvalidQuantityError, parse_milli
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_pod_types", "check_quantity", "check_quantity_types", "check_spec_types"]
+__all__ = [
+    "ConditionTypes",
+    "LabelSelectorTypes",
+    "Quantity",
+    "SpecTypes",
+    "Types",
+    "check_pod_types",
+    "check_quantity",
+    "check_quantity_types",
+    "check_types",
+    "quantities_of",
+]
 
 Quantity = str | int | float
 QUANTITY_RULE = (
@@ -20,11 +31,11 @@ QUANTITY_RULE = (
 )
 
 
-class _Types(msgspec.Struct, rename="camel"):
+class Types(msgspec.Struct, rename="camel"):
     """Fields are optional and may be null, as in the API; fields not listed may have any type."""
 
 
-class ResourcesTypes(_Types):
+class ResourcesTypes(Types):
     """Requests and limits."""
 
     requests: dict[str, Quantity] | None = None
@@ -32,7 +43,7 @@ class ResourcesTypes(_Types):
     claims: list[dict[str, str]] | None = None
 
 
-class PortTypes(_Types):
+class PortTypes(Types):
     """A container's port."""
 
     container_port: int | None = None
@@ -42,7 +53,7 @@ class PortTypes(_Types):
     name: str | None = None
 
 
-class ContainerTypes(_Types):
+class ContainerTypes(Types):
     """A container of any kind."""
 
     name: str | None = None
@@ -56,7 +67,7 @@ class ContainerTypes(_Types):
     volume_mounts: list[dict[str, Any]] | None = None
 
 
-class TolerationTypes(_Types):
+class TolerationTypes(Types):
     """A toleration."""
 
     key: str | None = None
@@ -66,7 +77,7 @@ class TolerationTypes(_Types):
     toleration_seconds: int | None = None
 
 
-class RequirementTypes(_Types):
+class RequirementTypes(Types):
     """A requirement of a selector."""
 
     key: str | None = None
@@ -74,34 +85,34 @@ class RequirementTypes(_Types):
     values: list[str] | None = None
 
 
-class LabelSelectorTypes(_Types):
+class LabelSelectorTypes(Types):
     """A label selector."""
 
     match_labels: dict[str, str] | None = None
     match_expressions: list[RequirementTypes] | None = None
 
 
-class NodeTermTypes(_Types):
+class NodeTermTypes(Types):
     """A node selector's term."""
 
     match_expressions: list[RequirementTypes] | None = None
     match_fields: list[RequirementTypes] | None = None
 
 
-class PreferredNodeTypes(_Types):
+class PreferredNodeTypes(Types):
     """A preferred node selector's term."""
 
     weight: int | None = None
     preference: NodeTermTypes | None = None
 
 
-class NodeSelectorTypes(_Types):
+class NodeSelectorTypes(Types):
     """A required node selector."""
 
     node_selector_terms: list[NodeTermTypes] | None = None
 
 
-class NodeAffinityTypes(_Types):
+class NodeAffinityTypes(Types):
     """Affinity to nodes."""
 
     required: NodeSelectorTypes | None = msgspec.field(
@@ -112,7 +123,7 @@ class NodeAffinityTypes(_Types):
     )
 
 
-class PodTermTypes(_Types):
+class PodTermTypes(Types):
     """A term of affinity to pods."""
 
     label_selector: LabelSelectorTypes | None = None
@@ -121,14 +132,14 @@ class PodTermTypes(_Types):
     topology_key: str | None = None
 
 
-class PreferredPodTypes(_Types):
+class PreferredPodTypes(Types):
     """A preferred term of affinity to pods."""
 
     weight: int | None = None
     pod_affinity_term: PodTermTypes | None = None
 
 
-class PodAffinityTypes(_Types):
+class PodAffinityTypes(Types):
     """Affinity or anti-affinity to pods."""
 
     required: list[PodTermTypes] | None = msgspec.field(
@@ -139,7 +150,7 @@ class PodAffinityTypes(_Types):
     )
 
 
-class AffinityTypes(_Types):
+class AffinityTypes(Types):
     """Affinity of all three kinds."""
 
     node_affinity: NodeAffinityTypes | None = None
@@ -147,7 +158,7 @@ class AffinityTypes(_Types):
     pod_anti_affinity: PodAffinityTypes | None = None
 
 
-class SpreadTypes(_Types):
+class SpreadTypes(Types):
     """A topology spread constraint."""
 
     max_skew: int | None = None
@@ -157,13 +168,13 @@ class SpreadTypes(_Types):
     min_domains: int | None = None
 
 
-class NamedTypes(_Types):
+class NamedTypes(Types):
     """Anything that has a name."""
 
     name: str | None = None
 
 
-class SpecTypes(_Types):
+class SpecTypes(Types):
     """A pod's spec."""
 
     containers: list[ContainerTypes] | None = None
@@ -191,7 +202,7 @@ class SpecTypes(_Types):
     image_pull_secrets: list[NamedTypes] | None = None
 
 
-class ConditionTypes(_Types):
+class ConditionTypes(Types):
     """A condition in a status."""
 
     type: str
@@ -200,7 +211,7 @@ class ConditionTypes(_Types):
     message: str | None = None
 
 
-class StatusTypes(_Types):
+class StatusTypes(Types):
     """A pod's status."""
 
     phase: str | None = None
@@ -208,31 +219,22 @@ class StatusTypes(_Types):
     conditions: list[ConditionTypes] | None = None
 
 
-class PodTypes(_Types):
+class PodTypes(Types):
     """A pod; its metadata is checked apart."""
 
     spec: SpecTypes
     status: StatusTypes | None = None
 
 
-class _SpecHolder(_Types):
-    spec: SpecTypes
-
-
 def check_pod_types(pod: dict[str, Any]) -> None:
     """Raise a 400 that names the field if one has the wrong JSON type or is no quantity."""
     pod.setdefault("spec", {})
-    _convert("Pod", pod, PodTypes)
-    check_quantity_types("Pod", _quantities(pod["spec"]))
+    check_types("Pod", pod, PodTypes)
+    check_quantity_types("Pod", quantities_of(pod["spec"]))
 
 
-def check_spec_types(kind: str, holder: dict[str, Any]) -> None:
-    """Check the ``spec`` of a pod template within an object of `kind` as a pod's is checked."""
-    _convert(kind, holder, _SpecHolder)
-    check_quantity_types(kind, _quantities(holder["spec"]))
-
-
-def _convert(kind: str, item: dict[str, Any], types: type) -> None:
+def check_types(kind: str, item: dict[str, Any], types: type[msgspec.Struct]) -> None:
+    """Raise a 400 that names the field if one has another JSON type than `types` declares."""
     try:
         msgspec.convert(item, types)
     except msgspec.ValidationError as error:
@@ -260,7 +262,8 @@ def check_quantity(quantity: object) -> bool:
     return True
 
 
-def _quantities(spec: dict[str, Any]) -> Iterator[tuple[str, object]]:
+def quantities_of(spec: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield (field, quantity) for every quantity in a pod's spec."""
     for name in ("containers", "initContainers", "ephemeralContainers"):
         for index, container in enumerate(spec.get(name) or ()):
             yield from _demands(f"spec.{name}[{index}].resources", container.get("resources"))

@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.embedded.rules.affinity import check_label_selector
+from moorage.embedded.rules.metadata import MetadataTypes
 from moorage.embedded.rules.names import invalid_value, required
-from moorage.embedded.rules.pod_types import check_spec_types
+from moorage.embedded.rules.pod_types import (
+    LabelSelectorTypes,
+    SpecTypes,
+    Types,
+    check_quantity_types,
+    check_types,
+    quantities_of,
+)
 from moorage.embedded.rules.pods import check_pod_spec
-from moorage.embedded.status import bad_request
 
 if TYPE_CHECKING:
     from moorage.embedded.status import Cause
@@ -19,20 +26,59 @@ _HIGHEST_PRIORITY = 1_000_000_000
 _SELECTS = frozenset({"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"})
 
 
+class TemplateTypes(Types):
+    """A pod template."""
+
+    metadata: MetadataTypes | None = None
+    spec: SpecTypes | None = None
+
+
+class ClaimTypes(Types):
+    """A StatefulSet's template of a claim."""
+
+    metadata: MetadataTypes
+    spec: dict[str, Any] | None = None
+
+
+class WorkloadSpecTypes(Types):
+    """What the specs of all workloads have between them; a controller's selector is plain labels."""
+
+    selector: dict[str, Any] | None = None
+    replicas: int | None = None
+    parallelism: int | None = None
+    completions: int | None = None
+    template: TemplateTypes | None = None
+    volume_claim_templates: list[ClaimTypes] | None = None
+
+
+class WorkloadTypes(Types):
+    """A workload; its metadata is checked apart."""
+
+    spec: WorkloadSpecTypes
+
+
+class SelectingSpecTypes(Types):
+    """The spec of a workload that has a label selector."""
+
+    selector: LabelSelectorTypes | None = None
+
+
+class SelectingTypes(Types):
+    """A workload that has a label selector."""
+
+    spec: SelectingSpecTypes
+
+
 def check_workload_types(workload: dict[str, Any]) -> None:
-    """Raise a 400 if the spec, its replicas or the pod template have the wrong JSON types."""
+    """Raise a 400 that names the field if one has the wrong JSON type or is no quantity."""
     kind = workload["kind"]
-    spec = workload.setdefault("spec", {})
-    template = spec.get("template", {}) if isinstance(spec, dict) else None
-    if not isinstance(spec, dict) or not isinstance(template or {}, dict):
-        raise bad_request(
-            f"{kind} cannot be handled as a {kind}: spec or spec.template is no object"
-        )
-    for name in ("replicas", "parallelism", "completions"):
-        if not isinstance(spec.get(name) or 0, int):
-            raise bad_request(f"{kind} cannot be handled as a {kind}: spec.{name} is no integer")
-    if template and template.get("spec") is not None:
-        check_spec_types(kind, template)
+    if workload.get("spec") is None:
+        workload["spec"] = {}
+    check_types(kind, workload, WorkloadTypes)
+    if kind in _SELECTS:
+        check_types(kind, workload, SelectingTypes)
+    template = workload["spec"].get("template") or {}
+    check_quantity_types(kind, quantities_of(template.get("spec") or {}))
 
 
 def check_workload(workload: dict[str, Any]) -> list[Cause]:
@@ -57,8 +103,7 @@ def check_workload(workload: dict[str, Any]) -> list[Cause]:
         return [*causes, required("spec.template.spec.containers")]
     # A StatefulSet's containers may mount what its claim templates will become.
     claims = [
-        {"name": claim.get("metadata", {}).get("name")}
-        for claim in spec.get("volumeClaimTemplates") or ()
+        {"name": claim["metadata"].get("name")} for claim in spec.get("volumeClaimTemplates") or ()
     ]
     pod_spec = template["spec"]
     if claims:
