@@ -21,6 +21,7 @@ from moorage.binding.reservation import BindingHooks, Reservation
 from moorage.binding.wording import refusal_message
 from moorage.cycle import Cycle, Decision
 from moorage.errors import PluginError
+from moorage.fault_log import log_fault
 from moorage.feed import InformedFeed, NamespaceFeed, NodeFeed, PodFeed
 from moorage.framework.handle import Services
 from moorage.framework.hints import EventHint
@@ -35,12 +36,9 @@ from moorage.model.pods import Pod, is_terminating
 from moorage.queueing import Place, SchedulingQueue
 from moorage.queueing.sorting import SortKeys
 
-__all__ = ["TRACE", "Failure", "Session"]
+__all__ = ["Failure", "Session"]
 
 _logger = logging.getLogger(__name__)
-
-TRACE = 5
-"""The level of ``logging`` at which tracebacks are logged: klog's verbosity 4."""
 
 _DELETED = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
 
@@ -133,7 +131,7 @@ class Session:
                 return self._try(queued)
             except Exception as error:  # noqa: BLE001 - a fault of ours must lose no pod and end no process
                 self.cluster.forget(queued.info.uid)
-                _log_fault(f"Pod {queued.key}: {type(error).__name__}: {error}", error)
+                log_fault(_logger, error)
                 verdict = Verdict.error(f"{type(error).__name__}: {error}")
                 return self._hand_back(queued, verdict, verdict.message)
         return None
@@ -269,17 +267,18 @@ class Session:
 
     def _on_hint_error(self, plugin: str, pod: Pod, event: ClusterEvent, error: Exception) -> None:
         name = f"{pod.metadata.namespace}/{pod.metadata.name}"
-        _log_fault(
+        log_fault(
+            _logger,
+            error,
             f"Plugin {plugin!r} failed in its hint for {event.label} about pod {name}, which is "
             f"tried again: {type(error).__name__}: {error}",
-            error,
         )
 
     def _on_sort_error(self, queued: QueuedPod, error: Exception) -> None:
         framework = self.frameworks[queued.pod.spec.scheduler_name]
         sort = framework.points["queue_sort"][0]
         problem = error if isinstance(error, PluginError) else framework.fault(sort, error)
-        _log_fault(f"Pod {queued.key} goes to the end of the queue: {problem}", error)
+        log_fault(_logger, error, f"Pod {queued.key} goes to the end of the queue: {problem}")
 
 
 class _QueueSide:
@@ -312,7 +311,3 @@ def _request(verdict: Verdict) -> RequeueRequest:
 
 def _message(verdict: Verdict) -> str:
     return refusal_message(verdict) if verdict.is_rejection else verdict.message
-
-
-def _log_fault(sentence: str, error: Exception) -> None:
-    _logger.error("%s", sentence, exc_info=error if _logger.isEnabledFor(TRACE) else None)

@@ -11,6 +11,7 @@ from typing import Any
 from moorage.binding.reservation import Reservation
 from moorage.binding.threads import DaemonThreads
 from moorage.binding.wording import failure
+from moorage.fault_log import log_fault
 from moorage.framework.profile import Hook
 from moorage.framework.verdict import SUCCESS, Code, Verdict
 
@@ -61,7 +62,7 @@ class Binder:
             try:
                 await self._call(hook, reservation)
             except Exception as error:  # noqa: BLE001 - the pod is bound; the others are told all the same
-                _logger.error("%s", reservation.framework.fault(hook, error))  # noqa: TRY400 - a sentence
+                log_fault(_logger, error, str(reservation.framework.fault(hook, error)))
 
     async def _pre_flight(self, reservation: Reservation) -> tuple[Verdict, frozenset[str]]:
         """Return a failure, or which plugins have nothing to do before the pod is bound."""

@@ -16,6 +16,7 @@ from functools import cached_property
 
 from moorage.binding.wording import failure
 from moorage.cache.cluster import ClusterCache
+from moorage.fault_log import log_fault
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.profile import Framework, Hook
 from moorage.framework.queued_pod import QueuedPod
@@ -124,7 +125,7 @@ class Reservation:
             try:
                 hook.call(*self.arguments(hook))
             except Exception as error:  # noqa: BLE001 - the others are asked all the same
-                _logger.error("%s", framework.fault(hook, error))  # noqa: TRY400 - a sentence, no traceback
+                log_fault(_logger, error, str(framework.fault(hook, error)))
         return self._cluster.forget(self.info.uid) is not None
 
     def arguments(self, hook: Hook) -> tuple[object, ...]:

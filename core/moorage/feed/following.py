@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from moorage.api.watching import Batch, Replace
+from moorage.fault_log import log_fault
 
 __all__ = ["Feed"]
+
+_logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -32,20 +36,38 @@ class Feed(ABC, Generic[T]):
             return
         for change in batch.changes:
             if change.type == "DELETED":
-                self.drop(self.identity(change.object))
+                self._drop(self.identity(change.object))
             else:
-                self.put(change.object)
+                self._put(change.object)
             yield
 
     def _replace(self, items: list[T]) -> Iterator[None]:
         # What is gone goes first: it may make room, and a namesake made anew must find none.
         listed = {self.identity(item) for item in items}
         for identity in [one for one in self.identities() if one not in listed]:
-            self.drop(identity)
+            self._drop(identity)
             yield
         for item in items:
-            self.put(item)
+            self._put(item)
             yield
+
+    # One object that we cannot cope with must cost no other, nor end the watch.
+
+    def _put(self, item: T) -> None:
+        try:
+            self.put(item)
+        except Exception as error:  # noqa: BLE001 - a fault of ours must end no process
+            self._log(error, self.identity(item))
+
+    def _drop(self, identity: Hashable) -> None:
+        try:
+            self.drop(identity)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._log(error, identity)
+
+    def _log(self, error: Exception, identity: Hashable) -> None:
+        what = f"{type(self).__name__} cannot take in {identity}"
+        log_fault(_logger, error, f"{what}: {type(error).__name__}: {error}")
 
     @abstractmethod
     def identity(self, item: T) -> Hashable:

@@ -16,12 +16,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from moorage.api.client import ApiClient
 from moorage.api.connection import Connection
 from moorage.binding import Binder, DaemonThreads, Reporter, Reservation
-from moorage.errors import MoorageError, PluginError
+from moorage.errors import MoorageError
+from moorage.fault_log import log_fault
 from moorage.framework.handle import Services
 from moorage.framework.profile import Framework
 from moorage.framework.verdict import Verdict
@@ -35,7 +37,7 @@ from moorage.runner.watching import (
     cluster_reflectors,
     informed_reflectors,
 )
-from moorage.session import TRACE, Failure, Session
+from moorage.session import Failure, Session
 
 __all__ = ["Runner"]
 
@@ -76,7 +78,7 @@ class Runner:
         self._client: ApiClient | None = None
         self._reporter: Reporter | None = None
         self._watches: list[Watch] = []
-        self._bindings: dict[str, asyncio.Task[None]] = {}
+        self._bindings: dict[asyncio.Task[None], Reservation] = {}
         self._synced = asyncio.Event()
         self._stopping = asyncio.Event()
         self._over = asyncio.Event()
@@ -135,7 +137,7 @@ class Runner:
         for reflector in reflectors:
             await reflector.probe()
         for framework in self._frameworks.values():
-            stack.push_async_callback(framework.close, _log_fault)
+            stack.push_async_callback(framework.close, partial(log_fault, _logger))
             await framework.start()
         initial, longest, timeout = self._queue_times
         self._session = session = Session(
@@ -234,10 +236,9 @@ class Runner:
         if isinstance(outcome, Failure):
             self._report(outcome)
             return
-        uid = outcome.info.uid
         task = group.create_task(self._bind(outcome, binder))
-        self._bindings[uid] = task
-        task.add_done_callback(lambda _: self._bindings.pop(uid, None))
+        self._bindings[task] = outcome
+        task.add_done_callback(self._bindings.pop)
 
     async def _bind(self, reservation: Reservation, binder: Binder) -> None:
         """Bring one pod from Permit to its node, or back into the queue."""
@@ -245,10 +246,10 @@ class Runner:
         try:
             verdict = await binder.bind(reservation, lambda: session.permitted(reservation))
         except asyncio.CancelledError:
-            session.undo(reservation, Verdict.error("the scheduler stopped before it was bound"))
+            reservation.undo()
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours must lose no pod and end no process
-            _log_fault(error)
+            log_fault(_logger, error)
             verdict = Verdict.error(f"{type(error).__name__}: {error}")
         if not verdict.is_success:
             self._report(session.undo(reservation, verdict))
@@ -276,12 +277,12 @@ class Runner:
     async def _wind_up(self) -> None:
         """Let bindings in flight end, undo those that do not, and write what is to be written."""
         begun = time.monotonic()
-        for waiting in self._services.waiting:
+        for task, reservation in self._bindings.items():
             # Nobody says how long a pod in Permit would wait.
-            if waiting.info.uid in self._bindings:
-                self._bindings[waiting.info.uid].cancel()
+            if self._services.waiting.get(reservation.info.uid) is not None:
+                task.cancel()
         if self._bindings:
-            _, late = await asyncio.wait(self._bindings.values(), timeout=self._grace)
+            _, late = await asyncio.wait(self._bindings, timeout=self._grace)
             for task in late:
                 task.cancel()
             if late:
@@ -349,8 +350,3 @@ class Runner:
                 loop.call_soon_threadsafe(lambda: function(*arguments, **named))
 
         return call
-
-
-def _log_fault(error: Exception) -> None:
-    sentence = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
-    _logger.error("%s", sentence, exc_info=error if _logger.isEnabledFor(TRACE) else None)
