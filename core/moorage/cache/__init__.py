@@ -6,13 +6,16 @@ records come from (`moorage.feed`), and any I/O. May import `moorage.model` only
 
 `cluster.py` owns the state; `columns.py` its numbers, `labels.py` and `interning.py` its labels,
 taints and features as small integers, `images.py` and `ports.py` its sparse facts, `changes.py` what
-changed when; `view.py` is what the rest of Moorage and every plugin reads.
+changed when; `pod_table.py` counts pods by selector, over the kinds of pods in `pod_kinds.py` and with
+the help of `selector_index.py`; `namespaces.py` finds namespaces by label; `view.py` and
+`label_view.py` are what the rest of Moorage and every plugin reads.
 """
 
 from __future__ import annotations
 
 from moorage.cache.changes import ChangeLog
 from moorage.cache.cluster import ClusterCache
-from moorage.cache.view import LabelColumnView, NodeInfo, NodesView
+from moorage.cache.label_view import LabelColumnView
+from moorage.cache.view import NodeInfo, NodesView
 
 __all__ = ["ChangeLog", "ClusterCache", "LabelColumnView", "NodeInfo", "NodesView"]

@@ -21,6 +21,8 @@ from moorage.cache.columns import CPU, MEMORY, PODS, NodeColumns
 from moorage.cache.images import ImageIndex
 from moorage.cache.interning import InternedColumn
 from moorage.cache.labels import LabelColumns
+from moorage.cache.namespaces import NamespaceTable
+from moorage.cache.pod_table import PodTable
 from moorage.cache.ports import HostPortIndex
 from moorage.cache.view import NodesView
 from moorage.model.meta import Namespace
@@ -37,10 +39,11 @@ class ClusterCache:
     """Nodes as rows of arrays, with their pods; the one owner of this state.
 
     `node_changes` and `pod_changes` log the rows whose node object or whose pods changed;
-    `facts` counts changes of named facts of the whole cluster: ``nodes`` (which nodes there are)
-    and ``images`` (sizes of images, and how many nodes have them). `namespaces` are kept by name,
-    for selectors that look at their labels. Adding, removing and assuming
-    cost O(1) in the number of nodes and pods. Single-threaded.
+    `facts` counts changes of named facts of the whole cluster: ``nodes`` (which nodes there are),
+    ``images`` (sizes of images, and how many nodes have them) and ``namespaces`` (which there are,
+    and their labels). `pod_table` holds the pods once more, for counting by selector; `namespaces`
+    are kept by name. Adding, removing and assuming cost O(1) in the number of nodes and pods.
+    Single-threaded.
     """
 
     def __init__(self) -> None:
@@ -52,8 +55,9 @@ class ClusterCache:
         self.ports = HostPortIndex()
         self.node_changes = ChangeLog()
         self.pod_changes = ChangeLog()
-        self.namespaces: dict[str, Namespace] = {}
-        self.facts: dict[str, int] = {"nodes": 0, "images": 0}
+        self.pod_table = PodTable(_FIRST_CAPACITY)
+        self.namespaces = NamespaceTable()
+        self.facts: dict[str, int] = {"nodes": 0, "images": 0, "namespaces": 0}
         self._rows: dict[str, int] = {}
         self._names: list[str] = []
         self._nodes: list[Node | None] = []
@@ -214,6 +218,18 @@ class ClusterCache:
         self.node_changes.append(row)
         self._release_if_unused(row)
 
+    # Namespaces
+
+    def set_namespace(self, namespace: Namespace) -> None:
+        """Add a namespace, or replace it by its newer version."""
+        if self.namespaces.put(namespace):
+            self.facts["namespaces"] += 1
+
+    def remove_namespace(self, name: str) -> None:
+        """Forget a namespace; its pods stay until they go."""
+        if self.namespaces.drop(name):
+            self.facts["namespaces"] += 1
+
     # Pods
 
     def add_pod(self, info: PodInfo) -> None:
@@ -229,6 +245,7 @@ class ClusterCache:
                 before = self._pods_on[row][uid]
                 if before.requests == info.requests and before.host_ports == info.host_ports:
                     self._pods_on[row][uid] = info
+                    self.pod_table.replace(before, info)
                     self.pod_changes.append(row)
                     return
             self._take_off(uid)
@@ -300,7 +317,8 @@ class ClusterCache:
             self._nodes.append(None)
             self._pods_on.append({})
             if row >= self.columns.capacity:
-                self._grow(self.columns.capacity * 2)
+                # By a quarter: answers are kept by capacity, and doubling would waste half of them.
+                self._grow(self.columns.capacity * 5 // 4)
         self._rows[name] = row
         return row
 
@@ -309,6 +327,7 @@ class ClusterCache:
         self.labels.grow(capacity)
         self.taints.grow(capacity)
         self.features.grow(capacity)
+        self.pod_table.grow(capacity)
 
     def _nodes_came_or_went(self) -> None:
         self.facts["nodes"] += 1
@@ -323,6 +342,7 @@ class ClusterCache:
     def _put_on(self, info: PodInfo, row: int) -> None:
         self._pods_on[row][info.uid] = info
         self._row_of_pod[info.uid] = row
+        self.pod_table.add(info, row)
         columns = self.columns
         resources, amounts = columns.vector(info.requests)
         columns.requested[resources, row] += amounts
@@ -335,6 +355,7 @@ class ClusterCache:
     def _take_off(self, uid: str) -> PodInfo:
         row = self._row_of_pod.pop(uid)
         info = self._pods_on[row].pop(uid)
+        self.pod_table.remove(uid)
         columns = self.columns
         resources, amounts = columns.vector(info.requests)
         columns.requested[resources, row] -= amounts
@@ -361,6 +382,8 @@ class ClusterCache:
         self.labels.check_invariants({row: node.metadata.labels for row, node in nodes.items()})
         self.images.check_invariants(nodes)
         self.ports.check_invariants(pods)
+        self.pod_table.check_invariants(pods)
+        self.namespaces.check_invariants()
         self.taints.check_invariants()
         self.features.check_invariants()
         assert self._assumed <= self._row_of_pod.keys()

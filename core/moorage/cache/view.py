@@ -8,91 +8,28 @@ candidates at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.cache.interning import ABSENT, InternedColumn
+from moorage.cache.interning import InternedColumn
+from moorage.cache.label_view import LabelColumnView
+from moorage.cache.pod_table import PodFilter
 from moorage.cache.ports import conflicts
 from moorage.model.nodes import Node, Taint
 from moorage.model.pod_info import HostPort, PodInfo
 from moorage.model.pods import Pod
+from moorage.model.selectors import Selector
 
 if TYPE_CHECKING:
     # A view reads the cache that makes it.
     from moorage.cache.cluster import ClusterCache
     from moorage.cache.images import ImageState
 
-__all__ = ["LabelColumnView", "NodeInfo", "NodesView"]
+__all__ = ["NodeInfo", "NodesView"]
 
 S = TypeVar("S", bound=np.generic)
-V = TypeVar("V")
-
-
-class LabelColumnView(Generic[V]):
-    """One interned value a row: `codes` (n,) int32, -1 where a row has none; `values` by code.
-
-    Codes mean something within this one object only.
-    """
-
-    __slots__ = ("_column", "codes")
-
-    def __init__(self, column: InternedColumn[Any], codes: NDArray[np.int32]) -> None:
-        self._column = column
-        self.codes = codes
-
-    @property
-    def values(self) -> Sequence[V]:
-        """The distinct values; some may belong to no row of this view."""
-        return self._column.values
-
-    def code(self, value: V) -> int:
-        """Return the code of a value, -1 where no node ever had it."""
-        return self._column.code(value)
-
-    def equals(self, value: V) -> NDArray[np.bool_]:
-        """Say which rows have this value; (n,) bool, new."""
-        code = self._column.code(value)
-        if code == ABSENT:
-            return np.zeros(len(self.codes), dtype=np.bool_)
-        found: NDArray[np.bool_] = self.codes == code
-        return found
-
-    def isin(self, values: Iterable[V]) -> NDArray[np.bool_]:
-        """Say which rows have one of these values; (n,) bool, new; O(values + n)."""
-        codes = [code for value in values if (code := self._column.code(value)) != ABSENT]
-        if not codes:
-            return np.zeros(len(self.codes), dtype=np.bool_)
-        if len(codes) == 1:
-            found: NDArray[np.bool_] = self.codes == codes[0]
-            return found
-        # One place more than there are codes: index -1, the absent, is the last and stays False.
-        table = np.zeros(len(self._column.values) + 1, dtype=np.bool_)
-        table[codes] = True
-        return table[self.codes]
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """Which rows have a value; (n,) bool, new."""
-        found: NDArray[np.bool_] = self.codes != ABSENT
-        return found
-
-    def map(self, function: Callable[[V], Any], dtype: type[S], default: float = 0) -> NDArray[S]:
-        """Apply a function to each distinct value and spread it over rows; (n,) dtype, new.
-
-        The function runs once for each value that a row of this view has; rows without one get
-        `default`.
-        """
-        values = self._column.values
-        table = np.full(len(values) + 1, default, dtype=dtype)
-        if len(self.codes) < len(values):
-            used = {int(code) for code in self.codes.tolist()} - {ABSENT}
-        else:
-            used = set(range(len(values)))
-        for code in used:
-            table[code] = function(values[code])
-        return table[self.codes]
 
 
 class NodesView:
@@ -269,6 +206,34 @@ class NodesView:
                 for wanted in ports
             )
         return taken
+
+    def matching_pods(
+        self,
+        namespaces: frozenset[str] | None,
+        selector: Selector,
+        *,
+        terminating: bool = True,
+    ) -> NDArray[np.int64]:
+        """Count the pods of each row that are in some namespaces (None: all) and selected.
+
+        (n,) int64, hypothetical changes included; ``terminating=False`` leaves out pods with a
+        deletionTimestamp. Kept by the cache for all who ask for the same: a question never asked
+        before costs O(pods) in arrays, the others nothing.
+        """
+        wanted = PodFilter(namespaces, selector, terminating)
+        counts = self._rows_of(self._cluster.pod_table.counts(wanted))
+        if not self._added and not self._removed:
+            return counts
+        counts = counts.copy()
+        for change, pairs in ((1, self._added), (-1, self._removed)):
+            for where, info in pairs:
+                if wanted.accepts(info):
+                    counts[where] += change
+        return _read_only(counts)
+
+    def namespaces_matching(self, selector: Selector) -> frozenset[str]:
+        """Return the names of the namespaces whose labels are selected; kept by the cache."""
+        return self._cluster.namespaces.matching(selector)
 
     # Other views
 

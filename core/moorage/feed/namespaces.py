@@ -21,7 +21,7 @@ class NamespaceFeed(Feed[Namespace]):
     """Keeps the cache's namespaces up to date; only labels wake anybody."""
 
     def __init__(self, cluster: ClusterCache, queue: SchedulingQueue) -> None:
-        self._namespaces = cluster.namespaces
+        self._cluster = cluster
         self._queue = queue
 
     def identity(self, item: Namespace) -> str:
@@ -30,12 +30,12 @@ class NamespaceFeed(Feed[Namespace]):
 
     def identities(self) -> Iterable[str]:
         """Return the names of all namespaces."""
-        return self._namespaces
+        return tuple(self._cluster.namespaces)
 
     def put(self, item: Namespace) -> None:
         """Take in a namespace."""
-        before = self._namespaces.get(item.metadata.name)
-        self._namespaces[item.metadata.name] = item
+        before = self._cluster.namespaces.get(item.metadata.name)
+        self._cluster.set_namespace(item)
         if before is None:
             self._queue.move(_ADDED, None, item)
         elif before.metadata.labels != item.metadata.labels:
@@ -43,6 +43,7 @@ class NamespaceFeed(Feed[Namespace]):
 
     def drop(self, identity: Hashable) -> None:
         """Forget a namespace."""
-        before = self._namespaces.pop(str(identity), None)
+        before = self._cluster.namespaces.get(str(identity))
         if before is not None:
+            self._cluster.remove_namespace(before.metadata.name)
             self._queue.move(_DELETED, before, None)
