@@ -126,6 +126,13 @@ async def test_a_namespace_takes_its_objects_along(
     assert refusal.value.code == 404
 
 
+async def test_some_namespaces_have_to_stay(server: EmbeddedApiServer) -> None:
+    """A cluster cannot do without them."""
+    with pytest.raises(ApiError, match="this namespace may not be deleted") as refusal:
+        server.store.delete("namespaces", "default")
+    assert refusal.value.code == 403
+
+
 async def test_an_eviction_is_a_deletion(
     server: EmbeddedApiServer,
     api: Callable[..., Awaitable[tuple[int, Any]]],

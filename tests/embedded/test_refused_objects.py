@@ -29,6 +29,11 @@ def node_affinity(**needed: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
+def preferred(kind: str, **term: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
+    """Return an affinity of a kind with one preferred term."""
+    return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
 def refusal_of(item: dict[str, Any]) -> ApiError:
     """Create an object that has to be refused."""
     server = EmbeddedApiServer(kubelet=False, clock=ManualClock())
@@ -113,6 +118,96 @@ def refusal_of(item: dict[str, Any]) -> ApiError:
             {"affinity": node_affinity(key="k", operator="In")},
             "values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
             id="affinity without values",
+        ),
+        pytest.param(
+            {"affinity": node_affinity(key="k", operator="Exists", values=["v"])},
+            "values: Forbidden: may not be specified when `operator` is 'Exists'",
+            id="affinity with values too many",
+        ),
+        pytest.param(
+            {"affinity": node_affinity(key="k", operator="Gt", values=["1", "2"])},
+            "must be specified single value when `operator` is 'Lt' or 'Gt'",
+            id="affinity by two numbers",
+        ),
+        pytest.param(
+            {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}},
+            "nodeSelectorTerms: Required value: must have at least one node selector term",
+            id="affinity of no terms",
+        ),
+        pytest.param(
+            {"affinity": preferred("nodeAffinity", weight=101, preference={})},
+            "weight: Invalid value: 101: must be in the range 1-100",
+            id="weight",
+        ),
+        pytest.param(
+            {
+                "affinity": preferred(
+                    "nodeAffinity",
+                    weight=1,
+                    preference={"matchFields": [{"key": "spec.x", "operator": "In"}]},
+                )
+            },
+            "not a valid field selector key",
+            id="affinity by another field",
+        ),
+        pytest.param(
+            {"affinity": preferred("podAffinity", weight=1, podAffinityTerm={})},
+            "podAffinityTerm.topologyKey: Required value: can not be empty",
+            id="pod affinity without topology",
+        ),
+        pytest.param(
+            {
+                "topologySpreadConstraints": [
+                    {
+                        "maxSkew": 1,
+                        "topologyKey": "k",
+                        "whenUnsatisfiable": "DoNotSchedule",
+                        "labelSelector": {"matchExpressions": [{"key": "k", "operator": "Gt"}]},
+                    }
+                ]
+            },
+            "labelSelector.matchExpressions[0].operator: Invalid value",
+            id="label selector's operator",
+        ),
+        pytest.param(
+            {
+                "affinity": {
+                    "podAntiAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": [
+                            {
+                                "topologyKey": "bad key",
+                                "labelSelector": {
+                                    "matchExpressions": [
+                                        {"key": "k", "operator": "In", "values": ["not ok"]}
+                                    ]
+                                },
+                            }
+                        ]
+                    }
+                }
+            },
+            "labelSelector.matchExpressions[0].values[0]: Invalid value",
+            id="label selector's value",
+        ),
+        pytest.param(
+            {"tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 1}]},
+            "effect must be 'NoExecute' when `tolerationSeconds` is set",
+            id="toleration seconds",
+        ),
+        pytest.param(
+            {"tolerations": [{"key": "k", "operator": "Exists", "value": "v"}]},
+            "value must be empty when `operator` is 'Exists'",
+            id="toleration's value",
+        ),
+        pytest.param(
+            {"containers": [container(name="n" * 64)]},
+            "must be no more than 63 characters",
+            id="long name",
+        ),
+        pytest.param(
+            {"containers": [container(resources={"limits": {"a/b": "2"}, "requests": {"a/b": 1}})]},
+            "must be equal to a/b limit of 2",
+            id="devices requested and limited differently",
         ),
         pytest.param(
             {"topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "k"}]},
@@ -268,6 +363,55 @@ def test_a_workload_that_breaks_a_rule_is_invalid(spec: dict[str, Any], message:
     refusal = refusal_of(item)
     assert refusal.code == 422
     assert message in str(refusal)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        pytest.param({"eventTime": None}, "eventTime", id="time"),
+        pytest.param({"reportingController": ""}, "reportingController", id="controller"),
+        pytest.param({"reportingController": "a b"}, "reportingController", id="odd controller"),
+        pytest.param({"reason": "r" * 129}, "reason", id="long reason"),
+        pytest.param({"note": "n" * 1025}, "note", id="long note"),
+        pytest.param({"type": "Odd"}, "type", id="type"),
+        pytest.param({"regarding": {"namespace": "b"}}, "involvedObject.namespace", id="namespace"),
+    ],
+)
+def test_an_event_that_breaks_a_rule_is_invalid(fields: dict[str, Any], field: str) -> None:
+    """Of ``events.k8s.io/v1``; those of ``v1`` are taken nearly as they come."""
+    event = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "default"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "default-scheduler",
+        "reportingInstance": "here",
+        "action": "Binding",
+        "reason": "Scheduled",
+        "regarding": {"kind": "Pod", "namespace": "default", "name": "p"},
+        "type": "Normal",
+    }
+    refusal = refusal_of({**event, **fields})
+    assert refusal.code == 422
+    assert f"{field}: " in str(refusal)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("high", 2_000_000_000, "maximum allowed value of a user defined priority is 1000000000"),
+        ("high", "7", "must be an integer"),
+    ],
+)
+def test_a_priority_class_has_bounds(name: str, value: object, message: str) -> None:
+    """What is above is the system's own."""
+    item = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }
+    assert message in str(refusal_of(item))
 
 
 def test_an_unserved_kind_is_not_found() -> None:

@@ -131,6 +131,26 @@ async def test_a_pod_of_an_unknown_priority_class_is_forbidden(
     assert refusal.value.code == 403
 
 
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"priority": 7}, "the integer value of priority"),
+        ({"preemptionPolicy": "Never"}, "the string value of PreemptionPolicy"),
+    ],
+)
+async def test_a_pod_cannot_choose_its_priority_itself(
+    spec: dict[str, Any],
+    message: str,
+    server: EmbeddedApiServer,
+    make_pod: Callable[..., dict[str, Any]],
+) -> None:
+    """What its class says counts; saying the same is allowed."""
+    server.store.create(make_pod("same", priority=0))
+    with pytest.raises(ApiError, match=message) as refusal:
+        server.store.create(make_pod("a", **spec))
+    assert refusal.value.code == 403
+
+
 async def test_a_default_priority_class_counts_for_pods_without_one(
     make_pod: Callable[..., dict[str, Any]],
 ) -> None:

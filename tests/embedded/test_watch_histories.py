@@ -153,6 +153,18 @@ async def test_open_watches_do_not_hold_up_the_end_of_the_server(
         assert (await watch.read()).count(b"\n") == (4 if watch.url.name == "namespaces" else 0)
 
 
+async def test_a_quiet_watch_gets_bookmarks(session: aiohttp.ClientSession) -> None:
+    """So that its version does not fall behind the history while others change."""
+    async with EmbeddedApiServer(kubelet=False, bookmark_seconds=0.01) as server:
+        start = server.store.registry.version
+        query = f"watch=1&allowWatchBookmarks=true&resourceVersion={start}"
+        server.store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})
+        async with session.get(f"{server.url}/api/v1/pods?{query}") as response:
+            line = json.loads(await response.content.readline())
+    assert line["type"] == "BOOKMARK"
+    assert line["object"]["metadata"] == {"resourceVersion": str(start + 1)}
+
+
 async def test_a_watch_of_tables_prints_rows(
     server: EmbeddedApiServer,
     session: aiohttp.ClientSession,

@@ -1,4 +1,4 @@
-"""What admission does to a pod being created: its priority and the default tolerations."""
+"""What admission does: a pod's priority and default tolerations, namespaces that have to stay."""
 
 from __future__ import annotations
 
@@ -11,8 +11,16 @@ if TYPE_CHECKING:
 
     from moorage.embedded.resources import Resource
 
-__all__ = ["INITIAL_PRIORITY_CLASSES", "add_default_tolerations", "set_priority"]
+__all__ = [
+    "INITIAL_NAMESPACES",
+    "INITIAL_PRIORITY_CLASSES",
+    "add_default_tolerations",
+    "refuse_deletion",
+    "set_priority",
+]
 
+INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+_IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
 # The scheduling API's reserved classes and their values.
 INITIAL_PRIORITY_CLASSES = {
     "system-cluster-critical": 2_000_000_000,
@@ -87,3 +95,9 @@ def _covers(toleration: dict[str, Any], key: str) -> bool:
     return (toleration.get("key") or key) == key and (
         toleration.get("effect") or "NoExecute"
     ) == "NoExecute"
+
+
+def refuse_deletion(resource: Resource, name: str) -> None:
+    """Raise a 403 if it is one of the namespaces that a cluster cannot do without."""
+    if resource.qualified == "namespaces" and name in _IMMORTAL_NAMESPACES:
+        raise forbidden(resource, name, "this namespace may not be deleted")

@@ -6,7 +6,7 @@ import secrets
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moorage.embedded.admission import add_default_tolerations, set_priority
+from moorage.embedded.admission import add_default_tolerations, refuse_deletion, set_priority
 from moorage.embedded.clock import timestamp
 from moorage.embedded.defaults import gated_condition
 from moorage.embedded.revisions import (
@@ -251,6 +251,7 @@ class Registry:
         over and its kubelet deletes it with a grace of 0; so does any object with finalizers.
         """
         stored = self.catalogue.stored(resource)
+        refuse_deletion(stored, key.name)
         old = self.get(resource, key)
         _check_preconditions(stored, old, uid=uid, number=number)
         item = old.as_dict(stored)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import yaml
 from aiohttp import web
 
-from moorage.embedded.admission import INITIAL_PRIORITY_CLASSES
+from moorage.embedded.admission import INITIAL_NAMESPACES, INITIAL_PRIORITY_CLASSES
 from moorage.embedded.clock import Clock, SystemClock
 from moorage.embedded.discovery import AGGREGATED, SERVER_VERSION, Discovery
 from moorage.embedded.kubelet import Kubelet
@@ -32,7 +32,6 @@ __all__ = ["EmbeddedApiServer"]
 
 _log = logging.getLogger(__name__)
 
-INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _HEALTH = frozenset({"healthz", "livez", "readyz"})
 _LARGEST_BODY = 3 * 1024 * 1024  # a real API server's bound
 _SHUTDOWN_SECONDS = 1.0  # for requests in flight; watches are told to end first
@@ -43,7 +42,8 @@ class EmbeddedApiServer:
 
     `port` 0 takes a free one. With a `token` every request has to bear it. `kubelet` runs the
     stand-in for kubelets. `history` is the number of changes of each resource that a watch may
-    start behind; older versions are answered with 410. `first_version` is the least
+    start behind; older versions are answered with 410. A watch with bookmarks gets one after
+    `bookmark_seconds` of quiet. `first_version` is the least
     resourceVersion to start from; watches cannot begin before the start.
     """
 
@@ -55,6 +55,7 @@ class EmbeddedApiServer:
         token: str | None = None,
         kubelet: bool = True,
         history: int = 50_000,
+        bookmark_seconds: float = 60.0,
         first_version: int = 1,
         clock: Clock | None = None,
     ) -> None:
@@ -68,7 +69,7 @@ class EmbeddedApiServer:
             history=history,
         )
         self.store = Store(registry)
-        self._watches = WatchStreams(self.store)
+        self._watches = WatchStreams(self.store, bookmark_seconds=bookmark_seconds)
         self._verbs = Verbs(self.store, self._watches)
         self._kubelet = Kubelet(self.store) if kubelet else None
         self._runner: web.ServerRunner | None = None

@@ -25,15 +25,18 @@ __all__ = ["WatchStreams"]
 _encode = msgspec.json.encode
 # As a real server does: an hour at most, so that a client that lost track starts anew some day.
 _LONGEST_SECONDS = 3600.0
-_BOOKMARK_SECONDS = 60.0
 _INITIAL_END = "k8s.io/initial-events-end"
 
 
 class WatchStreams:
-    """Serves watches and ends them all when the server stops."""
+    """Serves watches and ends them all when the server stops.
 
-    def __init__(self, store: Store) -> None:
+    A watch that asks for bookmarks gets one after `bookmark_seconds` without a change.
+    """
+
+    def __init__(self, store: Store, *, bookmark_seconds: float) -> None:
         self._store = store
+        self._bookmark_seconds = bookmark_seconds
         self._open: set[Watch] = set()
 
     def close(self) -> None:
@@ -78,7 +81,7 @@ class WatchStreams:
         self._open.add(watch)
         try:
             async with asyncio.timeout(seconds):
-                async for events in watch.batches(idle=_BOOKMARK_SECONDS):
+                async for events in watch.batches(idle=self._bookmark_seconds):
                     if events:
                         await response.write(lines.of(events))
                     elif lines.bookmarks:

@@ -81,8 +81,3 @@ class Watch:
                     await self._shelf.wait(self._position)
             except TimeoutError:
                 yield []
-
-    @property
-    def caught_up(self) -> bool:
-        """Whether every change so far has been handed out."""
-        return self._position == self._shelf.end
