@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from importlib import metadata
 
@@ -133,21 +131,3 @@ def test_an_exit_code_of_a_command_is_passed_on(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(entry._Commands, "get_command", lambda *_: command)
 
     assert main(["version"]) == 1
-
-
-def test_a_reader_that_went_away_is_no_error() -> None:
-    """As `moorage plugins | head -1`: not a word on stderr."""
-    script = (
-        "import os, sys\n"
-        "read, write = os.pipe()\n"
-        "os.close(read)\n"
-        "os.dup2(write, 1)\n"
-        "from moorage.cli import main\n"
-        "sys.exit(main(['version']))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], stderr=subprocess.PIPE, check=False, timeout=60
-    )
-
-    assert done.stderr == b""
-    assert done.returncode == 1

@@ -98,7 +98,7 @@ def test_help_all_shows_the_rest_with_the_reasons(moorage: Command) -> None:
     code, rest, _ = moorage("run", "--help-all")
 
     assert code == 0
-    assert "Accepted, but this version serves no health or metrics endpoint:" in rest
+    assert "Accepted without effect: this version serves no health or metrics endpoint:" in rest
     words = f"{short} {rest}".replace(",", " ").split()
     assert [spec.name for spec in FLAGS if f"--{spec.name}" not in words] == []
 

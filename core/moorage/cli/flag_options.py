@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from typing import Any, Final
 
 import click
@@ -27,7 +26,6 @@ class FlagCommand(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - click's own
         super().__init__(*args, **kwargs)
-        self._own = list(self.params)
         self._flags = [(spec, _option(spec)) for spec in _SPECS]
         self.params += [option for _, option in self._flags]
 
@@ -37,7 +35,9 @@ class FlagCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show our own options, then kube-scheduler's that do something."""
-        _section(ctx, formatter, "Options", self._own)
+        flags = [option for _, option in self._flags]
+        own = [param for param in self.get_params(ctx) if param not in flags]
+        _section(ctx, formatter, "Options", own)
         effective = [option for spec, option in self._flags if not spec.without_effect]
         _section(ctx, formatter, "Flags of kube-scheduler", effective)
         formatter.write_paragraph()
@@ -50,10 +50,10 @@ class FlagCommand(click.Command):
     def help_about_the_rest(self, ctx: click.Context) -> str:
         """Return the flags that change nothing, with the reason."""
         formatter = ctx.make_formatter()
-        idle = [(spec, option) for spec, option in self._flags if spec.without_effect]
-        for reason, members in groupby(idle, key=lambda pair: pair[0].without_effect):
-            heading = f"Accepted, but {reason}"
-            _section(ctx, formatter, heading, [option for _, option in members])
+        idle = [(spec.without_effect, option) for spec, option in self._flags]
+        for reason in dict.fromkeys(reason for reason, _ in idle if reason):
+            members = [option for why, option in idle if why == reason]
+            _section(ctx, formatter, f"Accepted without effect: {reason}", members)
         return formatter.getvalue().rstrip("\n")
 
 

@@ -1,0 +1,166 @@
+"""The command as a process: signals, pipes and terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+COMMAND = (sys.executable, "-c", "import sys; from moorage.cli import main; sys.exit(main())")
+PATIENCE = 30.0
+
+Starter = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Starter]:
+    """Start the command with arguments; whatever still runs at the end is killed."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def begin(*argv: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*COMMAND, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        processes.append(process)
+        return process
+
+    yield begin
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def kubeconfig_of(process: subprocess.Popen[str]) -> Path:
+    """Read what the command prints up to the line that names the kubeconfig."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "export KUBECONFIG=" in line:
+            return Path(line.strip().partition("=")[2])
+    raise AssertionError("no kubeconfig was named")
+
+
+def pods(server: str) -> dict[str, dict[str, Any]]:
+    """Ask an API server for all pods, by name."""
+    with urllib.request.urlopen(f"{server}/api/v1/pods", timeout=PATIENCE) as answer:  # noqa: S310 - loopback
+        return {pod["metadata"]["name"]: pod for pod in json.load(answer)["items"]}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_embedded_cluster_runs_until_it_is_told_to_stop(
+    start: Starter, number: signal.Signals
+) -> None:
+    """It prints how to reach it, schedules, and ends with exit code 0, its kubeconfig gone."""
+    process = start("run", "--embedded")
+    kubeconfig = kubeconfig_of(process)
+    (cluster,) = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))["clusters"]
+    server = cluster["cluster"]["server"]
+    assert kubeconfig.stat().st_mode & 0o077 == 0
+
+    deadline = time.monotonic() + PATIENCE
+    while "nodeName" not in pods(server)["web-1"]["spec"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+    process.send_signal(number)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert all(line.startswith("Notice: ") for line in err.splitlines())
+    assert not kubeconfig.exists()
+
+
+def test_the_kubeconfig_may_be_asked_for_at_a_place(start: Starter, tmp_path: Path) -> None:
+    """Then it stays there."""
+    file = tmp_path / "here"
+    process = start("run", "--embedded", "--kubeconfig-out", str(file))
+
+    assert kubeconfig_of(process) == file
+    process.terminate()
+    process.communicate(timeout=PATIENCE)
+    assert yaml.safe_load(file.read_text(encoding="utf-8"))["kind"] == "Config"
+
+
+def test_ctrl_c_while_waiting_for_the_end_is_quiet(start: Starter, tmp_path: Path) -> None:
+    """Exit code 130: what was asked for was not done."""
+    file = tmp_path / "objects.yaml"
+    file.write_text(
+        """
+apiVersion: v1
+kind: Node
+metadata: {name: only}
+status: {allocatable: {cpu: "2", memory: 4Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: first, annotations: {moorage.dev/run-seconds: "3600"}}
+spec: {containers: [{name: main, image: web, resources: {requests: {cpu: "2"}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: second}
+spec: {containers: [{name: main, image: web, resources: {requests: {cpu: "2"}}}]}
+""",
+        encoding="utf-8",
+    )
+    process = start("run", "--embedded", "--until-idle", "-f", str(file), "-v", "2")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "Unable to schedule pod" in line:  # now it waits for the first one, which takes an hour
+            break
+
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    assert "Error" not in err
+
+
+def test_a_reader_that_went_away_is_no_error() -> None:
+    """As with `moorage plugins | head -1`: not a word on stderr."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [*COMMAND, "version"], stdout=write, stderr=subprocess.PIPE, check=False, timeout=PATIENCE
+    )
+    os.close(write)
+
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_on_a_terminal_there_are_colours_and_no_line_is_too_long() -> None:
+    """80 columns are enough for everything but long reasons, which are folded."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
+    environment.pop("NO_COLOR", None)
+    process = subprocess.Popen(
+        [*COMMAND, "run", "--embedded", "--until-idle"],
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
+    os.close(theirs)
+    written = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            written += chunk
+    except OSError:  # how Linux says that the other end of a terminal is closed
+        pass
+    os.close(ours)
+
+    assert process.wait(timeout=PATIENCE) == 0
+    text = written.decode()
+    assert "\x1b[1;4mWhat went where" in text
+    plain = [line for line in text.splitlines() if "\x1b" not in line]
+    assert max(map(len, plain), default=0) <= 80
+    assert "pods bound on" in text
