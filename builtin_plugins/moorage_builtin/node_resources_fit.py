@@ -148,7 +148,7 @@ class NodeResourcesFit(moorage.Plugin):
         allocatable = nodes.allocatable_of(state["names"])
         amounts: NDArray[np.int64] = state["amounts"]
         short = amounts > allocatable - nodes.requested_of(state["names"])
-        if not short.any():
+        if not np.count_nonzero(short):
             return None
         bits = 2 << np.arange(len(short)).clip(max=_MOST_RESOURCES)
         codes: NDArray[np.int64] = np.bitwise_or.reduce(short * bits[:, np.newaxis], axis=0)
@@ -257,8 +257,8 @@ def _weighted(rate: _Rater) -> _Scorer:
     def score(
         asked: Asked, requested: NDArray[np.int64], allocatable: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        if asked.weights is None and allocatable.size and allocatable.min() > 0:
-            plain: NDArray[np.int64] = rate(requested, allocatable).sum(axis=0)
+        if asked.weights is None and np.count_nonzero(allocatable > 0) == allocatable.size > 0:
+            plain: NDArray[np.int64] = np.add.reduce(rate(requested, allocatable))
             return plain // len(allocatable)
         weights = (allocatable > 0) * (1 if asked.weights is None else asked.weights)
         ratings = rate(requested, np.maximum(allocatable, 1)) * weights

@@ -24,6 +24,7 @@ from moorage.cache.labels import LabelColumns
 from moorage.cache.namespaces import NamespaceTable
 from moorage.cache.pod_table import PodTable
 from moorage.cache.ports import HostPortIndex
+from moorage.cache.terms import FACT_OF_KIND, TermColumns
 from moorage.cache.view import NodesView
 from moorage.model.meta import Namespace
 from moorage.model.nodes import Node, Taint
@@ -41,8 +42,8 @@ class ClusterCache:
     `node_changes` and `pod_changes` log the rows whose node object or whose pods changed;
     `facts` counts changes of named facts of the whole cluster: ``nodes`` (which nodes there are),
     ``images`` (sizes of images, and how many nodes have them) and ``namespaces`` (which there are,
-    and their labels). `pod_table` holds the pods once more, for counting by selector; `namespaces`
-    are kept by name. Adding, removing and assuming cost O(1) in the number of nodes and pods.
+    and their labels), and those of `FACT_OF_KIND`. `pod_table` holds the pods once more, for
+    counting by selector, `terms` their inter-pod affinity; `namespaces` are kept by name. Adding, removing and assuming cost O(1) in the number of nodes and pods.
     Single-threaded.
     """
 
@@ -57,7 +58,10 @@ class ClusterCache:
         self.pod_changes = ChangeLog()
         self.pod_table = PodTable(_FIRST_CAPACITY)
         self.namespaces = NamespaceTable()
-        self.facts: dict[str, int] = {"nodes": 0, "images": 0, "namespaces": 0}
+        self.facts: dict[str, int] = dict.fromkeys(
+            ("nodes", "images", "namespaces", *FACT_OF_KIND.values()), 0
+        )
+        self.terms = TermColumns(self.facts)
         self._rows: dict[str, int] = {}
         self._names: list[str] = []
         self._nodes: list[Node | None] = []
@@ -189,6 +193,8 @@ class ClusterCache:
             columns.allocatable[resource, row] = amount
         columns.unschedulable[row] = node.spec.unschedulable
         self.labels.set(row, before.metadata.labels if before else {}, node.metadata.labels)
+        if before is None or before.metadata.labels != node.metadata.labels:
+            self.terms.node_changed(row)
         self.taints.set(row, node.spec.taints)
         self.features.set(row, frozenset(node.status.declared_features))
         if self.images.set(row, before, node):
@@ -205,6 +211,7 @@ class ClusterCache:
             return
         before = self.node(row)
         self.labels.set(row, before.metadata.labels, {})
+        self.terms.node_changed(row)
         self.taints.set(row, None)
         self.features.set(row, None)
         if self.images.set(row, before, None):
@@ -246,6 +253,7 @@ class ClusterCache:
                 if before.requests == info.requests and before.host_ports == info.host_ports:
                     self._pods_on[row][uid] = info
                     self.pod_table.replace(before, info)
+                    self.terms.replace(before, info, row)
                     self.pod_changes.append(row)
                     return
             self._take_off(uid)
@@ -343,6 +351,7 @@ class ClusterCache:
         self._pods_on[row][info.uid] = info
         self._row_of_pod[info.uid] = row
         self.pod_table.add(info, row)
+        self.terms.add(info, row)
         columns = self.columns
         resources, amounts = columns.vector(info.requests)
         columns.requested[resources, row] += amounts
@@ -356,6 +365,7 @@ class ClusterCache:
         row = self._row_of_pod.pop(uid)
         info = self._pods_on[row].pop(uid)
         self.pod_table.remove(uid)
+        self.terms.remove(uid, row)
         columns = self.columns
         resources, amounts = columns.vector(info.requests)
         columns.requested[resources, row] -= amounts
@@ -383,6 +393,7 @@ class ClusterCache:
         self.images.check_invariants(nodes)
         self.ports.check_invariants(pods)
         self.pod_table.check_invariants(pods)
+        self.terms.check_invariants(pods)
         self.namespaces.check_invariants()
         self.taints.check_invariants()
         self.features.check_invariants()

@@ -32,6 +32,11 @@ class SelectorIndex(Generic[T]):
     def __init__(self) -> None:
         self._entered: dict[_Anchor, dict[T, None]] = {}
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SelectorIndex) and self._entered == other._entered
+
+    __hash__ = None  # type: ignore[assignment] - it changes
+
     def add(self, item: T, selector: Selector, *, namespace: str | None = None) -> None:
         """Enter a thing; with `namespace`, only what is in it is selected."""
         for anchor in _anchors(selector, namespace):

@@ -17,6 +17,9 @@ from moorage.cache.interning import InternedColumn
 from moorage.cache.label_view import LabelColumnView
 from moorage.cache.pod_table import PodFilter
 from moorage.cache.ports import conflicts
+from moorage.cache.row_counts import RowCounts
+from moorage.cache.terms import TermCounts
+from moorage.model.affinity_terms import TermKind
 from moorage.model.nodes import Node, Taint
 from moorage.model.pod_info import HostPort, PodInfo
 from moorage.model.pods import Pod
@@ -235,7 +238,43 @@ class NodesView:
         """Return the names of the namespaces whose labels are selected; kept by the cache."""
         return self._cluster.namespaces.matching(selector)
 
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """Return the labels of a namespace; None where it is not known."""
+        namespace = self._cluster.namespaces.get(name)
+        return None if namespace is None else namespace.metadata.labels
+
+    def terms_selecting(self, pod: Pod, kind: TermKind) -> list[TermCounts]:
+        """Find the affinity terms of one kind, of pods on the rows, that select a pod.
+
+        Terms of one topology key and weight are counted together; `TermCounts.counts` is (n,)
+        int64, hypothetical changes included, and may be 0 on all rows. Costs nothing where no pod
+        has such terms.
+        """
+        cluster = self._cluster
+        namespace = cluster.namespaces.get(pod.metadata.namespace)
+        found: dict[tuple[str, int], list[RowCounts]] = {}
+        for column in cluster.terms.selecting(pod, kind, namespace):
+            key = (column.term.topology_key, column.term.weight)
+            found.setdefault(key, []).append(column.counts)
+        counts = {key: self._spread(columns) for key, columns in found.items()}
+        if self._added or self._removed:
+            labels = self.namespace_labels(pod.metadata.namespace)
+            for change, pairs in ((1, self._added), (-1, self._removed)):
+                for where, info in pairs:
+                    for term in info.affinity_terms.of(kind):
+                        if term.selects(pod, labels):
+                            key = (term.topology_key, term.weight)
+                            if key not in counts:
+                                counts[key] = np.zeros(len(self), dtype=np.int64)
+                            counts[key][where] += change
+        return [TermCounts(*key, _read_only(numbers)) for key, numbers in counts.items()]
+
     # Other views
+
+    @property
+    def all_nodes(self) -> NodesView:
+        """The view of all nodes of the cluster, without hypothetical changes."""
+        return self._cluster.view()
 
     def take(self, positions: NDArray[np.intp]) -> NodesView:
         """Return a view of some of the rows, in the order of `positions` (k,) intp."""
@@ -295,6 +334,18 @@ class NodesView:
             self._requested[resources, where] += sign * amounts
             self._nonzero[0, where] += sign * info.requests.nonzero_cpu
             self._nonzero[1, where] += sign * info.requests.nonzero_memory
+
+    def _spread(self, columns: Sequence[RowCounts]) -> NDArray[np.int64]:
+        """Sum counts over this view's rows; (n,) int64, new."""
+        size = self._cluster.row_count
+        if len(columns) == 1:
+            by_row = np.zeros(size, dtype=np.int64)
+            by_row[columns[0].rows] = columns[0].counts
+        else:
+            rows = np.concatenate([column.rows for column in columns])
+            numbers = np.concatenate([column.counts for column in columns])
+            by_row = np.bincount(rows, weights=numbers, minlength=size).astype(np.int64)
+        return by_row if self._whole else by_row[self.rows]
 
     def _image_positions(self, state: ImageState) -> NDArray[np.intp]:
         return self._positions_of(state.row_array)

@@ -56,7 +56,7 @@ class Freshness:
         rows = cluster.changed_rows(nodes, pods if depends.pods else None)
         if valid_only and rows is not None and rows.size:
             valid = cluster.columns.valid[rows]
-            if not valid.all():
+            if np.count_nonzero(valid) < len(rows):
                 return rows[valid]
         return rows
 

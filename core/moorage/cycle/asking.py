@@ -174,7 +174,7 @@ class Asker:
             raise self._wrong(hook, "integers", scores)
         whole = whole.astype(np.int64, copy=False)
         # Read as unsigned, a negative score is a very high one: one look instead of two.
-        if count and whole.view(np.uint64).max() > HIGHEST_SCORE:
+        if np.count_nonzero(whole.view(np.uint64) > HIGHEST_SCORE):
             raise self._wrong(
                 hook, f"scores from 0 to {HIGHEST_SCORE} (add normalize_scores)", scores
             )

@@ -78,7 +78,7 @@ class Attempt:
     def run(self) -> Decision:
         """Filter, score, choose; PluginError where a plugin fails."""
         nodes = self._cluster.view()
-        refusal = self._pre_filter(nodes)
+        refusal = None if self._combined.is_plain else self._pre_filter(nodes)
         if refusal is not None:
             return self._refused(Diagnosis(nodes, pre_filter=refusal))
         rows = self._feasible()
@@ -226,7 +226,7 @@ class Attempt:
         combined = self._combined
         if combined.count == 1 or not self._plan.scores:
             return self._placed(self._pick(combined.rows), combined.rows, None)
-        if any(step.score for step in combined.unshared):
+        if combined.unshared and any(step.score for step in combined.unshared):
             return self._choose(combined.rows)
         combined.refresh_scores(self._info)
         total = combined.total[: self._cluster.row_count]
@@ -284,11 +284,7 @@ class Attempt:
 
     def _notes(self) -> dict[int, CycleState]:
         """Give the pod its own copy of the notes of plugins that are called again later."""
-        return {
-            step.place: CycleState(self._state(step))
-            for step in self._plan.asked
-            if step.keeps_notes
-        }
+        return {step.place: CycleState(self._state(step)) for step in self._plan.noting}
 
     # When nothing is left
 

@@ -7,6 +7,7 @@ changed, so that a pod like one before costs a few rows and one look for the bes
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from moorage.cycle.answers import Freshness, PluginAnswers
 from moorage.cycle.asking import Asker
 from moorage.cycle.steps import Plan, Step
 from moorage.framework.plugin import Depends
+from moorage.framework.verdict import Code
 from moorage.model.pod_info import PodInfo
 
 __all__ = ["NOT_FEASIBLE", "CombinedAnswers"]
@@ -27,11 +29,12 @@ _NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
 class CombinedAnswers:
-    """One signature's answers: `passes` (capacity,) bool and `total` (capacity,) int64 by row.
+    """One signature's answers: `passes` (capacity,) bool and `total` (capacity,) int by row.
 
     `total` is the weighted sum of normalised scores over the rows that pass, -1 elsewhere; it is
     filled in only when somebody asks for scores. `count` is how many rows pass. `answers` are
-    those of the single plugins; the plugins in `unshared` must be asked for each pod.
+    those of the single plugins; the plugins in `unshared` must be asked for each pod. `is_plain`:
+    there are none, and no PreFilter plugin refused the pod or named nodes.
     """
 
     def __init__(
@@ -44,8 +47,9 @@ class CombinedAnswers:
         self.answers = answers
         self.unshared = tuple(step for step in plan.asked if step not in answers)
         self.passes: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
-        self.total: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.total: NDArray[np.integer[Any]] = np.zeros(0, dtype=plan.score_dtype)
         self.count = 0
+        self.is_plain = False
         self._asker = asker
         self._cluster = cluster
         self._all = list(answers.values())
@@ -54,10 +58,10 @@ class CombinedAnswers:
         self._moving = [entry for entry in self._all if entry.filter_watches_pods]
         self._moving_scores = [entry for entry in self._scores if entry.score_watches_pods]
         self._freshness = Freshness(cluster, Depends(node=True, pods=True))
-        self._filter_versions: list[int] = []
+        self._filter_versions: dict[PluginAnswers, int] = {}
         self._standing = self._scored_standing = (-1, -1)
         # Weighted scores, a row a scoring plugin, in the order of `_scores`.
-        self._parts: NDArray[np.int64] = np.zeros((0, 0), dtype=np.int64)
+        self._parts: NDArray[np.integer[Any]] = np.zeros((0, 0), dtype=plan.score_dtype)
         self._seen: list[tuple[int, int] | None] = [None] * len(self._scores)
         self._changed: list[NDArray[np.intp]] = []
         self._flipped = True
@@ -79,13 +83,17 @@ class CombinedAnswers:
     def refresh_filters(self, info: PodInfo) -> None:
         """Bring every plugin's filter answers, `passes` and `count` up to date."""
         standing = self._cluster.standing
-        for entry in self._moving if standing == self._standing else self._all:
+        # Where no node and no fact changed, only plugins that watch pods can have changed.
+        entries = self._moving if standing == self._standing else self._all
+        anew = False
+        for entry in entries:
             entry.refresh_filter(info)
+            if self._filter_versions.get(entry) != entry.filter_version:
+                self._filter_versions[entry] = entry.filter_version
+                anew = True
         self._standing = standing
         rows = self._freshness.stale_rows(valid_only=False)
-        versions = [entry.filter_version for entry in self._filters]
-        if rows is None or versions != self._filter_versions:
-            self._filter_versions = versions
+        if anew or rows is None:
             self._pass_all()
         elif rows.size:
             self._pass_rows(rows)
@@ -97,6 +105,14 @@ class CombinedAnswers:
                 passes &= entry.codes == 0
         self.passes = passes
         self.count = int(np.count_nonzero(passes))
+        self.is_plain = not self.unshared and all(
+            entry.pre_filtered.names is None
+            and (
+                entry.pre_filtered.verdict.is_success
+                or entry.pre_filtered.verdict.code is Code.SKIP
+            )
+            for entry in self._all
+        )
         self._flipped = True
         self._seen = [None] * len(self._scores)
 
@@ -106,8 +122,7 @@ class CombinedAnswers:
             if entry.codes is not None:
                 passes &= entry.codes[rows] == 0
         before = self.passes[rows]
-        flips = passes != before
-        if flips.any():
+        if np.count_nonzero(passes != before):
             self.passes[rows] = passes
             self.count += int(np.count_nonzero(passes)) - int(np.count_nonzero(before))
             self._flipped = True
@@ -120,7 +135,7 @@ class CombinedAnswers:
         self._refresh_raw(info, None)
         capacity = len(self.passes)
         if self._parts.shape[1] != capacity:
-            self._parts = np.zeros((len(self._scores), capacity), dtype=np.int64)
+            self._parts = np.empty((len(self._scores), capacity), dtype=self._parts.dtype)
         rows = _union(self._changed)
         passed = rows[self.passes[rows]] if rows.size else rows
         some = (passed, self._cluster.view_of(passed)) if passed.size else None
@@ -128,10 +143,10 @@ class CombinedAnswers:
         for index, entry in enumerate(self._scores):
             everything |= self._refresh_part(index, entry, info, some)
         if everything or len(self.total) != capacity:
-            self.total = self._parts.sum(axis=0)
+            self.total = np.add.reduce(self._parts, dtype=self._parts.dtype)
             np.putmask(self.total, ~self.passes, NOT_FEASIBLE)
         elif rows.size:
-            total = self._parts[:, rows].sum(axis=0)
+            total = np.add.reduce(self._parts[:, rows], dtype=self._parts.dtype)
             self.total[rows] = np.where(self.passes[rows], total, NOT_FEASIBLE)
         self._changed.clear()
         self._flipped = False
@@ -140,7 +155,7 @@ class CombinedAnswers:
     def scores_on(self, rows: NDArray[np.intp]) -> dict[Step, NDArray[np.int64]]:
         """Return the weighted scores (k,) int64 by plugin that `total` was last made of."""
         return {
-            entry.step: self._parts[index, rows]
+            entry.step: self._parts[index, rows].astype(np.int64)
             for index, entry in enumerate(self._scores)
             if entry.raw is not None
         }
@@ -189,6 +204,8 @@ class CombinedAnswers:
         if not anew and not self._flipped and seen == now:
             return False
         rows, view = self._passing()
+        if anew:
+            part[:] = 0
         part[rows] = self._weighted(entry, info, rows, view)
         return True
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from moorage.framework.plugin import Plugin
 from moorage.framework.profile import Framework, Hook
+from moorage.framework.scaling import HIGHEST_SCORE
 
 __all__ = ["Plan", "Step"]
 
@@ -51,7 +54,10 @@ class Step:
 
 
 class Plan:
-    """All steps of a profile, in the configured order of each extension point."""
+    """All steps of a profile, in the configured order of each extension point.
+
+    `score_dtype` is the smallest integer that holds every sum of weighted scores.
+    """
 
     def __init__(self, framework: Framework) -> None:
         steps = {plugin.name: Step(framework, plugin) for plugin in framework.plugins}
@@ -62,8 +68,11 @@ class Plan:
         self.pre_filters = ordered["pre_filter"]
         self.filters = ordered["filter"]
         self.scores = ordered["score"]
+        highest = sum(HIGHEST_SCORE * abs(step.weight) for step in self.scores)
+        self.score_dtype = np.int32 if highest < np.iinfo(np.int32).max else np.int64
         self.asked = tuple(dict.fromkeys(step for part in ordered.values() for step in part))
         self.shared = tuple(step for step in self.asked if step.is_shared)
+        self.noting = tuple(step for step in self.asked if step.keeps_notes)
         self.signs = tuple(step.sign for step in self.shared if step.sign is not None)
 
 
