@@ -10,8 +10,17 @@ from pathlib import Path
 import msgspec
 
 from moorage.errors import RecordingError
+from moorage.model.meta import Namespace
+from moorage.model.meta import Namespace
 from moorage.model.nodes import Node
 from moorage.model.pods import Pod
+from moorage.model.workloads import (
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+    Workload,
+)
 
 __all__ = ["RecordedStep", "Recording", "Scenario", "read_recording"]
 
@@ -21,6 +30,20 @@ class Objects(msgspec.Struct):
 
     nodes: tuple[Node, ...] = ()
     pods: tuple[Pod, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    services: tuple[Service, ...] = ()
+    replicationcontrollers: tuple[ReplicationController, ...] = ()
+    replicasets: tuple[ReplicaSet, ...] = ()
+    statefulsets: tuple[StatefulSet, ...] = ()
+
+    @property
+    def workloads(self) -> Iterator[Workload]:
+        """Services and controllers of pods."""
+        yield from self.services
+        yield from self.replicationcontrollers
+        yield from self.replicasets
+        yield from self.statefulsets
 
 
 class RecordedStep(msgspec.Struct):

@@ -74,8 +74,14 @@ def _replay_scenario(
 ) -> Iterator[StepReport]:
     services = Services()
     cluster = services.cluster
+    for namespace in scenario.objects.namespaces:
+        cluster.set_namespace(namespace)
     for node in scenario.objects.nodes:
         cluster.set_node(node)
+    for namespace in scenario.objects.namespaces:
+        cluster.set_namespace(namespace)
+    for workload in scenario.objects.workloads:
+        cluster.set_workload(workload)
     for pod in scenario.objects.pods:
         if pod.spec.node_name and not is_finished(pod):
             cluster.add_pod(PodInfo(_with_uid(pod)))
