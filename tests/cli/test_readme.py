@@ -21,9 +21,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def block(language: str, number: int = 0) -> str:
     """Return a fenced block of the README."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)[
-        number
-    ]
+    pattern = rf"^```{language}\n(.*?)^```$"
+    found: list[str] = re.findall(pattern, README, flags=re.MULTILINE | re.DOTALL)
+    return found[number]
 
 
 @pytest.mark.parametrize(

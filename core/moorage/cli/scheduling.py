@@ -14,6 +14,7 @@ from rich.console import Console
 
 from moorage.api.client import ApiClient
 from moorage.api.connection import Connection
+from moorage.api.pacing import TokenBucket
 from moorage.cli.placements import bound_pods, print_outcome, read_outcome
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.handle import Services
@@ -51,8 +52,15 @@ class Job:
             initial_backoff=float(self.configuration.pod_initial_backoff_seconds),
             max_backoff=float(self.configuration.pod_max_backoff_seconds),
             unschedulable_timeout=self.unschedulable_seconds,
+            limit=self._limit(),
             handle_signals=handle_signals,
         )
+
+    def _limit(self) -> TokenBucket | None:
+        connection = self.configuration.client_connection
+        if connection.qps <= 0:
+            return None
+        return TokenBucket(qps=connection.qps, burst=max(1, connection.burst), clock=time.monotonic)
 
 
 def _settled() -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 
 from moorage.api.client import ApiClient
 from moorage.api.connection import Connection
+from moorage.api.pacing import TokenBucket
 from moorage.binding import Binder, DaemonThreads, Reporter, Reservation
 from moorage.errors import MoorageError
 from moorage.fault_log import log_fault
@@ -53,7 +54,7 @@ class Runner:
 
     `frameworks` are by profile name and all made with `services`, which the runner fills in; their
     clock is monotonic. `grace` is how long bindings in flight may take after `stop`, in seconds.
-    With `handle_signals`, SIGTERM and SIGINT stop it. A runner runs once.
+    With `handle_signals`, SIGTERM and SIGINT stop it. `limit` throttles requests. A runner runs once.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Runner:
         max_backoff: float = 10.0,
         unschedulable_timeout: float = 300.0,
         grace: float = 10.0,
+        limit: TokenBucket | None = None,
         handle_signals: bool = False,
     ) -> None:
         self._frameworks = dict(frameworks)
@@ -73,6 +75,7 @@ class Runner:
         self._connection = connection
         self._queue_times = (initial_backoff, max_backoff, unschedulable_timeout)
         self._grace = grace
+        self._limit = limit
         self._handle_signals = handle_signals
         self._session: Session | None = None
         self._client: ApiClient | None = None
@@ -107,7 +110,8 @@ class Runner:
         try:
             async with AsyncExitStack() as stack:
                 stack.enter_context(self._signals())
-                client = await stack.enter_async_context(ApiClient(self._connection))
+                client = ApiClient(self._connection, limit=self._limit)
+                await stack.enter_async_context(client)
                 await self._start(client, stack)
                 await self._work()
         finally:

@@ -1,0 +1,160 @@
+"""`moorage verify`: recorded decisions of a real kube-scheduler, replayed through our core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from moorage.cli.options import output_option, verbosity_option
+from moorage.cli.output import notice, print_document, print_renderable, table
+from moorage.config import KubeSchedulerConfiguration, load_configuration
+from moorage.config.leaving_out import leave_out, named_plugins
+from moorage.config.producers import assemble
+from moorage.errors import ConfigurationError
+from moorage.framework.handle import Services
+from moorage.framework.host import Registry, discover
+from moorage.framework.profile import Framework
+from moorage.replay import Report, read_recording, replay
+
+__all__ = ["command"]
+
+_DIFFERS = 1
+
+
+@click.command("verify")
+@click.argument(
+    "recordings", metavar="RECORDING...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    help="The configuration the decisions were made with. [default: config.yaml beside each]",
+)
+@output_option("json", "yaml", "wide")
+@verbosity_option
+def command(recordings: Sequence[Path], config: Path | None, output: str) -> int:
+    """Replay recorded decisions and print, per family, how many steps are equal.
+
+    A RECORDING is one JSON scenario a line, plain or .gz. Plugins that are not installed are
+    named once and left out of the comparison. Exit code 0 when all steps are equal, 1 when any
+    differs.
+    """
+    registry = discover()
+    missing: set[str] = set()
+    reports = []
+    with _progress() as progress:
+        for path in recordings:
+            recording = read_recording(path)
+            configuration = _configuration(path, config)
+            names = named_plugins(configuration) | recording.plugins()
+            absent = frozenset(names.difference(registry.names()))
+            missing |= absent
+            progress.update(f"{recording.family}: replaying")
+            reports.append(replay(recording, _assembler(configuration, registry, absent), absent))
+    if missing:
+        notice(
+            f"these plugins are not installed and left out of the comparison: "
+            f"{', '.join(sorted(missing))}"
+        )
+    _print(reports, output)
+    return _DIFFERS if any(report.differing for report in reports) else 0
+
+
+def _configuration(recording: Path, config: Path | None) -> KubeSchedulerConfiguration:
+    path = config or recording.parent / "config.yaml"
+    if config is None and not path.is_file():
+        raise ConfigurationError(
+            f"{path}: no such file; name the configuration that {recording.name} was made with: "
+            "--config FILE"
+        )
+    return load_configuration(path)
+
+
+def _assembler(
+    configuration: KubeSchedulerConfiguration, registry: Registry, absent: frozenset[str]
+) -> Any:  # noqa: ANN401 - moorage.replay.Assemble
+    reduced = leave_out(configuration, absent)
+
+    def make(services: Services) -> Mapping[str, Framework]:
+        return assemble(reduced, registry, services=services).frameworks
+
+    return make
+
+
+def _progress() -> Any:  # noqa: ANN401 - rich's Status
+    """Show what is going on, on a terminal; nothing in a pipe."""
+    console = Console(stderr=True)
+    return console.status("reading") if console.is_terminal else _Silent()
+
+
+class _Silent:
+    def __enter__(self) -> _Silent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def update(self, _: str) -> None:
+        """Say nothing."""
+
+
+def _print(reports: Sequence[Report], output: str) -> None:
+    if output in {"json", "yaml"}:
+        print_document([_document(report) for report in reports], output)
+        return
+    rows = [
+        (
+            report.family,
+            str(report.scenarios),
+            str(len(report.steps)),
+            str(report.equal),
+            str(len(report.differing)),
+            str(report.apart),
+        )
+        for report in reports
+    ]
+    columns = ("FAMILY", "SCENARIOS", "STEPS", "EQUAL", "DIFFERING", "APART")
+    print_renderable(table(columns, rows))
+    found = [
+        (
+            f"{report.family}/{step.scenario}",
+            str(step.step),
+            step.pod,
+            difference.what,
+            difference.node,
+            difference.plugin,
+            str(difference.expected),
+            str(difference.got),
+        )
+        for report in reports
+        for step in report.differing
+        for difference in step.differences
+    ]
+    if found:
+        click.echo()
+        columns = ("SCENARIO", "STEP", "POD", "WHAT", "NODE", "PLUGIN", "EXPECTED", "GOT")
+        print_renderable(table(columns, found))
+    apart = sum(report.apart for report in reports)
+    if apart:
+        click.echo(f"\n{apart} pods apart: only plugins that are not installed refused them.")
+
+
+def _document(report: Report) -> dict[str, Any]:
+    return {
+        "family": report.family,
+        "scenarios": report.scenarios,
+        "steps": len(report.steps),
+        "equal": report.equal,
+        "differing": len(report.differing),
+        "apart": report.apart,
+        "differences": [
+            {"scenario": step.scenario, "step": step.step, "pod": step.pod}
+            | difference._asdict()
+            for step in report.differing
+            for difference in step.differences
+        ],
+    }
