@@ -7,7 +7,8 @@ records come from (`moorage.feed`), and any I/O. May import `moorage.model` only
 `cluster.py` owns the state; `columns.py` its numbers, `labels.py` and `interning.py` its labels,
 taints and features as small integers, `images.py` and `ports.py` its sparse facts, `changes.py` what
 changed when; `pod_table.py` counts pods by selector, over the kinds of pods in `pod_kinds.py` and with
-the help of `selector_index.py`; `namespaces.py` finds namespaces by label; `view.py` and
+the help of `selector_index.py`; `namespaces.py` finds namespaces by label, `workloads.py` services and
+controllers by pod; `view.py` and
 `label_view.py` are what the rest of Moorage and every plugin reads.
 """
 
@@ -17,5 +18,6 @@ from moorage.cache.changes import ChangeLog
 from moorage.cache.cluster import ClusterCache
 from moorage.cache.label_view import LabelColumnView
 from moorage.cache.view import NodeInfo, NodesView
+from moorage.cache.workloads import WorkloadStore
 
-__all__ = ["ChangeLog", "ClusterCache", "LabelColumnView", "NodeInfo", "NodesView"]
+__all__ = ["ChangeLog", "ClusterCache", "LabelColumnView", "NodeInfo", "NodesView", "WorkloadStore"]

@@ -26,10 +26,12 @@ from moorage.cache.pod_table import PodTable
 from moorage.cache.ports import HostPortIndex
 from moorage.cache.terms import FACT_OF_KIND, TermColumns
 from moorage.cache.view import NodesView
+from moorage.cache.workloads import WorkloadIdentity, WorkloadStore
 from moorage.model.meta import Namespace
 from moorage.model.nodes import Node, Taint
 from moorage.model.pod_info import PodInfo
 from moorage.model.requests import amounts_of
+from moorage.model.workloads import Workload
 
 __all__ = ["ClusterCache"]
 
@@ -41,10 +43,11 @@ class ClusterCache:
 
     `node_changes` and `pod_changes` log the rows whose node object or whose pods changed;
     `facts` counts changes of named facts of the whole cluster: ``nodes`` (which nodes there are),
-    ``images`` (sizes of images, and how many nodes have them) and ``namespaces`` (which there are,
-    and their labels), and those of `FACT_OF_KIND`. `pod_table` holds the pods once more, for
-    counting by selector, `terms` their inter-pod affinity; `namespaces` are kept by name. Adding, removing and assuming cost O(1) in the number of nodes and pods.
-    Single-threaded.
+    ``images`` (sizes of images, and how many nodes have them), ``namespaces`` (which there are, and
+    their labels), ``workloads`` (which there are, and what they select), and those of
+    `FACT_OF_KIND`. `pod_table` holds the pods once more, for counting by selector, `terms` their
+    inter-pod affinity; `namespaces` and `workloads` are kept by name. Adding, removing and assuming
+    cost O(1) in the number of nodes and pods. Single-threaded.
     """
 
     def __init__(self) -> None:
@@ -58,8 +61,9 @@ class ClusterCache:
         self.pod_changes = ChangeLog()
         self.pod_table = PodTable(_FIRST_CAPACITY)
         self.namespaces = NamespaceTable()
+        self.workloads = WorkloadStore()
         self.facts: dict[str, int] = dict.fromkeys(
-            ("nodes", "images", "namespaces", *FACT_OF_KIND.values()), 0
+            ("nodes", "images", "namespaces", "workloads", *FACT_OF_KIND.values()), 0
         )
         self.terms = TermColumns(self.facts)
         self._rows: dict[str, int] = {}
@@ -225,7 +229,7 @@ class ClusterCache:
         self.node_changes.append(row)
         self._release_if_unused(row)
 
-    # Namespaces
+    # Namespaces and workloads
 
     def set_namespace(self, namespace: Namespace) -> None:
         """Add a namespace, or replace it by its newer version."""
@@ -236,6 +240,16 @@ class ClusterCache:
         """Forget a namespace; its pods stay until they go."""
         if self.namespaces.drop(name):
             self.facts["namespaces"] += 1
+
+    def set_workload(self, workload: Workload) -> None:
+        """Add a service or a controller of pods, or replace it by its newer version."""
+        if self.workloads.put(workload):
+            self.facts["workloads"] += 1
+
+    def remove_workload(self, identity: WorkloadIdentity) -> None:
+        """Forget a service or a controller of pods."""
+        if self.workloads.drop(identity):
+            self.facts["workloads"] += 1
 
     # Pods
 
@@ -395,6 +409,7 @@ class ClusterCache:
         self.pod_table.check_invariants(pods)
         self.terms.check_invariants(pods)
         self.namespaces.check_invariants()
+        self.workloads.check_invariants()
         self.taints.check_invariants()
         self.features.check_invariants()
         assert self._assumed <= self._row_of_pod.keys()

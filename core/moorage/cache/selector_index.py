@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from moorage.model.selectors import Selector
@@ -32,11 +32,6 @@ class SelectorIndex(Generic[T]):
     def __init__(self) -> None:
         self._entered: dict[_Anchor, dict[T, None]] = {}
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SelectorIndex) and self._entered == other._entered
-
-    __hash__ = None  # type: ignore[assignment] - it changes
-
     def add(self, item: T, selector: Selector, *, namespace: str | None = None) -> None:
         """Enter a thing; with `namespace`, only what is in it is selected."""
         for anchor in _anchors(selector, namespace):
@@ -49,6 +44,13 @@ class SelectorIndex(Generic[T]):
             del items[item]
             if not items:
                 del self._entered[anchor]
+
+    def check_invariants(self, expected: Iterable[tuple[T, Selector, str | None]]) -> None:
+        """Raise AssertionError where what is entered differs from these (thing, selector, place)."""
+        anew: SelectorIndex[T] = SelectorIndex()
+        for item, selector, namespace in expected:
+            anew.add(item, selector, namespace=namespace)
+        assert self._entered == anew._entered
 
     def candidates(self, labels: Mapping[str, str], *, namespace: str | None = None) -> Iterator[T]:
         """Iterate over the things whose selector may match labels in a namespace; each once.

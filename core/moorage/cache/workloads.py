@@ -99,16 +99,13 @@ class WorkloadStore:
 
     def check_invariants(self) -> None:
         """Raise AssertionError where the index of services differs from the services."""
-        expected: SelectorIndex[str] = SelectorIndex()
         for identity, workload in self._workloads.items():
             assert identity == identity_of(workload)
-            if isinstance(workload, Service):
-                expected.add(
-                    workload.metadata.name,
-                    _service_selector(workload),
-                    namespace=workload.metadata.namespace,
-                )
-        assert self._services == expected
+        self._services.check_invariants(
+            (one.metadata.name, _service_selector(one), one.metadata.namespace)
+            for one in self._workloads.values()
+            if isinstance(one, Service)
+        )
 
     def _leave_index(self, service: Service) -> None:
         self._services.remove(

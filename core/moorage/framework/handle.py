@@ -13,6 +13,8 @@ from prometheus_client import CollectorRegistry
 
 from moorage.api.writing import bind
 from moorage.cache.cluster import ClusterCache
+from moorage.cache.view import NodesView
+from moorage.cache.workloads import WorkloadStore
 from moorage.errors import PluginError
 from moorage.framework.informing import InformedKind, Informer, Informers
 from moorage.framework.waiting_pods import WaitingPods
@@ -94,6 +96,10 @@ class Handle:
         row = self._services.cluster.row(name)
         return None if row is None else self._services.cluster.node(row)
 
+    def nodes_view(self) -> NodesView:
+        """Return all nodes as they are now, as arrays; valid until the hook returns."""
+        return self._services.cluster.view()
+
     def pods(self) -> Iterable[Pod]:
         """List all pods that are on nodes, assumed ones included."""
         return (info.pod for info in self._services.cluster.pods())
@@ -106,6 +112,11 @@ class Handle:
         """
         kind = InformedKind(group, version, plural)
         return self._services.informers.get(kind, plugin=self.plugin_name)
+
+    @property
+    def workloads(self) -> WorkloadStore:
+        """Services, and the controllers of pods."""
+        return self._services.cluster.workloads
 
     # Pods on their way
 

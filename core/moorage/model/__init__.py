@@ -41,6 +41,13 @@ from moorage.model.selectors import (
     node_term_requirements,
     selector_of,
 )
+from moorage.model.workloads import (
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+    Workload,
+)
 
 __all__ = [
     "ALL",
@@ -74,15 +81,20 @@ __all__ = [
     "PodSpec",
     "PodStatus",
     "PreferredSchedulingTerm",
+    "ReplicaSet",
+    "ReplicationController",
     "Requests",
     "Requirement",
     "ResourceRequirements",
     "Selector",
+    "Service",
+    "StatefulSet",
     "Taint",
     "TermKind",
     "Toleration",
     "TopologySpreadConstraint",
     "WeightedPodAffinityTerm",
+    "Workload",
     "affinity_terms",
     "amounts_of",
     "node_term_requirements",

@@ -11,7 +11,6 @@ import msgspec
 
 from moorage.errors import RecordingError
 from moorage.model.meta import Namespace
-from moorage.model.meta import Namespace
 from moorage.model.nodes import Node
 from moorage.model.pods import Pod
 from moorage.model.workloads import (
@@ -30,7 +29,6 @@ class Objects(msgspec.Struct):
 
     nodes: tuple[Node, ...] = ()
     pods: tuple[Pod, ...] = ()
-    namespaces: tuple[Namespace, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
     services: tuple[Service, ...] = ()
     replicationcontrollers: tuple[ReplicationController, ...] = ()
@@ -91,6 +89,16 @@ class Recording:
                 raise RecordingError(
                     f"{self.path}: line {number} is no scenario of recorded decisions: {error}"
                 ) from error
+
+    def plugins(self) -> frozenset[str]:
+        """Return the plugins that have a recorded score."""
+        return frozenset(
+            plugin
+            for scenario in self.scenarios()
+            for step in scenario.steps
+            for scores in (step.scores or {}).values()
+            for plugin in scores
+        )
 
     def _lines(self) -> Iterator[bytes]:
         try:

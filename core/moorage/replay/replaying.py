@@ -78,8 +78,6 @@ def _replay_scenario(
         cluster.set_namespace(namespace)
     for node in scenario.objects.nodes:
         cluster.set_node(node)
-    for namespace in scenario.objects.namespaces:
-        cluster.set_namespace(namespace)
     for workload in scenario.objects.workloads:
         cluster.set_workload(workload)
     for pod in scenario.objects.pods:
