@@ -7,9 +7,10 @@ controllers, persistence. It may import `moorage.model` and `moorage.errors` alo
 Moorage it is a cluster like any other, reached through `moorage.api`.
 
 A request's way: `server` (listens, tells who asks) → `paths` (what the URL is about) → `verbs` and
-`queries` (what is asked) → `registry` (the rules of writing: `defaults`, `admission`, the
-``*_rules``) or `listing` → `shelf` (one resource's versions and history) → `watching` and
-`watch_stream` (who is told).
+`queries` (what is asked) → `registry` (the rules of writing: `defaults`, `admission`, `revisions`,
+`rules/`) or `listing` → `shelf` (one resource's versions and history) → `watching` and
+`watch_stream` (who is told). `served` is the table of resources; `kubelet` and `workloads` stand in
+for what else runs in a cluster.
 """
 
 from __future__ import annotations
