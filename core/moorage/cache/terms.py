@@ -28,7 +28,6 @@ FACT_OF_KIND = {
     TermKind.PREFERRED: "preferred_affinity_terms",
 }
 """The facts of the cluster that count changes of what terms of each kind are on which nodes."""
-_ANYWHERE = None
 
 
 class TermCounts(NamedTuple):
@@ -53,8 +52,8 @@ class TermColumn:
 
     @property
     def scopes(self) -> Iterable[str | None]:
-        """The namespaces to look for it under; None where any may be meant."""
-        return self.term.namespaces if self.term.namespace_selector.nothing else (_ANYWHERE,)
+        """The namespaces to enter it under; None where any may be meant."""
+        return self.term.namespaces if self.term.namespace_selector.nothing else (None,)
 
 
 class _Kind:
@@ -62,17 +61,14 @@ class _Kind:
 
     def __init__(self) -> None:
         self.columns: dict[AffinityTerm, TermColumn] = {}
-        self._by_scope: dict[str | None, SelectorIndex[TermColumn]] = {}
-        self._in_scope: Counter[str | None] = Counter()
+        self._index: SelectorIndex[TermColumn] = SelectorIndex()
 
     def add(self, term: AffinityTerm, row: int) -> None:
         column = self.columns.get(term)
         if column is None:
             column = self.columns[term] = TermColumn(term)
-            for scope in column.scopes:
-                index = self._by_scope.setdefault(scope, SelectorIndex())
-                index.add(column, term.selector)
-                self._in_scope[scope] += 1
+            for namespace in column.scopes:
+                self._index.add(column, term.selector, namespace=namespace)
         column.counts.add(row)
 
     def remove(self, term: AffinityTerm, row: int) -> None:
@@ -80,22 +76,27 @@ class _Kind:
         column.counts.remove(row)
         if not len(column.counts):
             del self.columns[term]
-            for scope in column.scopes:
-                self._by_scope[scope].remove(column, term.selector)
-                self._in_scope[scope] -= 1
-                if not self._in_scope[scope]:
-                    del self._by_scope[scope], self._in_scope[scope]
+            for namespace in column.scopes:
+                self._index.remove(column, term.selector, namespace=namespace)
 
     def selecting(
         self, pod: Pod, namespace_labels: Mapping[str, str] | None
     ) -> Iterator[TermColumn]:
-        labels = pod.metadata.labels
-        for scope in (pod.metadata.namespace, _ANYWHERE):
-            index = self._by_scope.get(scope)
-            if index is not None:
-                for column in index.candidates(labels):
-                    if column.term.selects(pod, namespace_labels):
-                        yield column
+        metadata = pod.metadata
+        for column in self._index.candidates(metadata.labels, namespace=metadata.namespace):
+            if column.term.selects(pod, namespace_labels):
+                yield column
+
+    def check_invariants(self, expected: _Kind) -> None:
+        assert self.columns.keys() == expected.columns.keys()
+        for term, column in self.columns.items():
+            assert column.term == term
+            assert column.counts.as_dict() == expected.columns[term].counts.as_dict(), term
+        self._index.check_invariants(
+            (column, column.term.selector, namespace)
+            for column in self.columns.values()
+            for namespace in column.scopes
+        )
 
 
 class TermColumns:
@@ -185,12 +186,4 @@ class TermColumns:
         assert self._of_pod == expected._of_pod
         assert self._pods_on == expected._pods_on
         for ours, recounted in zip(self._kinds, expected._kinds, strict=True):
-            assert _as_dict(ours) == _as_dict(recounted)
-            for kind in (ours, recounted):
-                assert {term: column.term for term, column in kind.columns.items()} == {
-                    term: term for term in kind.columns
-                }
-
-
-def _as_dict(kind: _Kind) -> dict[AffinityTerm, dict[int, int]]:
-    return {term: column.counts.as_dict() for term, column in kind.columns.items()}
+            ours.check_invariants(recounted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -19,8 +19,8 @@ from moorage.replay.recording import RecordedStep, Recording, Scenario
 
 __all__ = ["Assemble", "Report", "StepReport", "replay"]
 
-Assemble = Callable[[Services], Mapping[str, Framework]]
-"""Makes the profiles of a configuration anew, by scheduler name, around a scenario's services."""
+Assemble = Callable[[Services, Collection[str]], Mapping[str, Framework]]
+"""Makes those profiles of a configuration anew that have these scheduler names, around services."""
 
 
 class StepReport(NamedTuple):
@@ -83,7 +83,9 @@ def _replay_scenario(
     for pod in scenario.objects.pods:
         if pod.spec.node_name and not is_finished(pod):
             cluster.add_pod(PodInfo(_with_uid(pod)))
-    cycles = {name: Cycle(profile, cluster) for name, profile in assemble(services).items()}
+    names = {step.pod.spec.scheduler_name for step in scenario.steps}
+    frameworks = assemble(services, names)
+    cycles = {name: Cycle(profile, cluster) for name, profile in frameworks.items()}
     for number, step in enumerate(scenario.steps, start=1):
         info = PodInfo(_with_uid(step.pod))
         cycle = cycles.get(step.pod.spec.scheduler_name)
