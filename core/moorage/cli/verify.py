@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from moorage.errors import ConfigurationError
 from moorage.framework.handle import Services
 from moorage.framework.host import Registry, discover
 from moorage.framework.profile import Framework
-from moorage.replay import Report, read_recording, replay
+from moorage.replay import Assemble, Report, read_recording, replay
 
 __all__ = ["command"]
 
 _DIFFERS = 1
+_SUMMARY = ("FAMILY", "SCENARIOS", "STEPS", "EQUAL", "DIFFERING", "APART")
+_DIFFERENCES = ("SCENARIO", "STEP", "POD", "WHAT", "NODE", "PLUGIN", "EXPECTED", "GOT")
 
 
 @click.command("verify")
@@ -46,14 +49,16 @@ def command(recordings: Sequence[Path], config: Path | None, output: str) -> int
     registry = discover()
     missing: set[str] = set()
     reports = []
-    with _progress() as progress:
+    console = Console(stderr=True)
+    with console.status("reading") if console.is_terminal else nullcontext() as progress:
         for path in recordings:
             recording = read_recording(path)
             configuration = _configuration(path, config)
             names = named_plugins(configuration) | recording.plugins()
             absent = frozenset(names.difference(registry.names()))
             missing |= absent
-            progress.update(f"{recording.family}: replaying")
+            if progress is not None:
+                progress.update(f"{recording.family}: replaying")
             reports.append(replay(recording, _assembler(configuration, registry, absent), absent))
     if missing:
         notice(
@@ -76,30 +81,15 @@ def _configuration(recording: Path, config: Path | None) -> KubeSchedulerConfigu
 
 def _assembler(
     configuration: KubeSchedulerConfiguration, registry: Registry, absent: frozenset[str]
-) -> Any:  # noqa: ANN401 - moorage.replay.Assemble
+) -> Assemble:
     reduced = leave_out(configuration, absent)
 
-    def make(services: Services) -> Mapping[str, Framework]:
-        return assemble(reduced, registry, services=services).frameworks
+    def make(services: Services, names: Collection[str]) -> Mapping[str, Framework]:
+        profiles = tuple(p for p in reduced.profiles if p.scheduler_name in names)
+        some = reduced.model_copy(update={"profiles": profiles})
+        return assemble(some, registry, services=services).frameworks
 
     return make
-
-
-def _progress() -> Any:  # noqa: ANN401 - rich's Status
-    """Show what is going on, on a terminal; nothing in a pipe."""
-    console = Console(stderr=True)
-    return console.status("reading") if console.is_terminal else _Silent()
-
-
-class _Silent:
-    def __enter__(self) -> _Silent:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def update(self, _: str) -> None:
-        """Say nothing."""
 
 
 def _print(reports: Sequence[Report], output: str) -> None:
@@ -117,8 +107,7 @@ def _print(reports: Sequence[Report], output: str) -> None:
         )
         for report in reports
     ]
-    columns = ("FAMILY", "SCENARIOS", "STEPS", "EQUAL", "DIFFERING", "APART")
-    print_renderable(table(columns, rows))
+    print_renderable(table(_SUMMARY, rows))
     found = [
         (
             f"{report.family}/{step.scenario}",
@@ -136,8 +125,7 @@ def _print(reports: Sequence[Report], output: str) -> None:
     ]
     if found:
         click.echo()
-        columns = ("SCENARIO", "STEP", "POD", "WHAT", "NODE", "PLUGIN", "EXPECTED", "GOT")
-        print_renderable(table(columns, found))
+        print_renderable(table(_DIFFERENCES, found))
     apart = sum(report.apart for report in reports)
     if apart:
         click.echo(f"\n{apart} pods apart: only plugins that are not installed refused them.")
@@ -152,8 +140,7 @@ def _document(report: Report) -> dict[str, Any]:
         "differing": len(report.differing),
         "apart": report.apart,
         "differences": [
-            {"scenario": step.scenario, "step": step.step, "pod": step.pod}
-            | difference._asdict()
+            {"scenario": step.scenario, "step": step.step, "pod": step.pod} | difference._asdict()
             for step in report.differing
             for difference in step.differences
         ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from moorage.framework import hookspecs
 from moorage.framework.plugin import PROJECT, Plugin
@@ -51,7 +52,8 @@ def may_be_async(hook: str) -> bool:
     return hook in _ASYNC
 
 
-def hooks_of(plugin: type[Plugin]) -> dict[str, Mapping[str, object]]:
+@lru_cache(maxsize=1024)
+def hooks_of(plugin: type[Plugin]) -> Mapping[str, Mapping[str, object]]:
     """Find the methods that a plugin marked with `hookimpl`: name -> options of the mark."""
     found = {}
     for name in dir(plugin):
