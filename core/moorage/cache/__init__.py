@@ -8,8 +8,8 @@ records come from (`moorage.feed`), and any I/O. May import `moorage.model` only
 taints and features as small integers, `images.py` and `ports.py` its sparse facts, `changes.py` what
 changed when; `pod_table.py` counts pods by selector, over the kinds of pods in `pod_kinds.py` and with
 the help of `selector_index.py`; `namespaces.py` finds namespaces by label, `workloads.py` services and
-controllers by pod; `view.py` and
-`label_view.py` are what the rest of Moorage and every plugin reads.
+controllers by pod; `terms.py` keeps the inter-pod affinity of pods on rows, counted in
+`row_counts.py`; `view.py` and `label_view.py` are what the rest of Moorage and every plugin reads.
 """
 
 from __future__ import annotations
