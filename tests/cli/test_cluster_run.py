@@ -299,3 +299,18 @@ def test_an_unknown_context_is_answered_with_those_there_are(
     assert err.endswith(
         f"Error: kubeconfig {kubeconfig} has no context other; it has: moorage-embedded\n"
     )
+
+
+def test_inside_a_cluster_the_service_account_is_used(
+    moorage: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here there is none, which is one sentence too; exit code 2."""
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+
+    code, _, err = moorage("run")
+
+    assert code == 2
+    assert err.splitlines()[-1].startswith(
+        "Error: the service account of this pod cannot be used ("
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,21 @@ def test_the_same_seed_breaks_ties_the_same_way(moorage: Command, tmp_path: Path
     first, second = (outcome(moorage, "-f", file, "--seed", 7) for _ in range(2))
 
     assert first == second
+
+
+def test_a_limit_on_requests_is_honoured(moorage: Command, tmp_path: Path) -> None:
+    """To list, to watch and to bind takes more than ten requests, here at twenty a second."""
+    begun = time.monotonic()
+
+    outcome(
+        moorage,
+        "--kube-api-qps=20",
+        "--kube-api-burst=1",
+        "-f",
+        manifests(tmp_path, node("only"), pod("web")),
+    )
+
+    assert time.monotonic() - begun > 0.5
 
 
 @pytest.mark.parametrize(
