@@ -287,9 +287,12 @@ class _QueueSide:
     def __init__(self, framework: Framework, keys: SortKeys) -> None:
         self._framework = framework
         self._keys = keys
+        # The hook itself: a key made up in its place may not compare with those it gives.
+        sort = framework.points["queue_sort"]
+        self._sort_key = sort[0].call if sort else framework.sort_key
 
     def sort_key(self, queued: QueuedPod) -> Any:  # noqa: ANN401 - the plugin's key
-        return self._keys.key(self._framework.sort_key, queued)
+        return self._keys.key(self._sort_key, queued)
 
     def pre_enqueue(self, pod: Pod) -> Verdict:
         return self._framework.pre_enqueue(pod)
