@@ -230,7 +230,7 @@ def _summary(outcome: Outcome) -> Text:
     if not total:
         return Text("There was no pod to schedule.")
     line = Text(
-        f"{len(placed)} of {_count(total, 'pod')} bound on {_count(len(nodes), 'node')}"
+        f"{len(placed):,} of {_count(total, 'pod')} bound on {_count(len(nodes), 'node')}"
         f" in {outcome.seconds:.1f} s",
         style="bold",
     )
