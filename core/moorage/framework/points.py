@@ -52,9 +52,14 @@ def may_be_async(hook: str) -> bool:
     return hook in _ASYNC
 
 
-@lru_cache(maxsize=1024)
 def hooks_of(plugin: type[Plugin]) -> Mapping[str, Mapping[str, object]]:
     """Find the methods that a plugin marked with `hookimpl`: name -> options of the mark."""
+    # mypy takes a class's __hash__ for that of its instances, so here once.
+    return _hooks_of(plugin)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=1024)
+def _hooks_of(plugin: type[Plugin]) -> Mapping[str, Mapping[str, object]]:
     found = {}
     for name in dir(plugin):
         options = getattr(getattr(plugin, name, None), f"{PROJECT}_impl", None)
