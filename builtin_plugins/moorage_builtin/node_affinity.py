@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 import moorage
-from moorage.model import (
-    InvalidSelectorError,
-    NodeSelectorTerm,
-    Requirement,
-    node_term_requirements,
-)
-from moorage.model import (
-    NodeAffinity as NodeAffinityRecord,
+from moorage.model import InvalidSelectorError
+from moorage.model import NodeAffinity as NodeAffinityRecord
+from moorage_builtin.node_terms import (
+    NodeTerm,
+    RequiredNodeAffinity,
+    compile_term,
+    required_of,
+    required_of_pod,
 )
 
 __all__ = ["NodeAffinity", "NodeAffinityArgs"]
@@ -33,68 +33,13 @@ _VERDICTS = {
         "node(s) didn't match scheduler-enforced node affinity"
     ),
 }
-_NAME = "metadata.name"
-
-
-class _Term(NamedTuple):
-    """A compiled term: conditions on labels and on the node's name, all of which must hold."""
-
-    labels: tuple[Requirement, ...]
-    fields: tuple[Requirement, ...]
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.labels and not self.fields
-
-    def rows(self, nodes: moorage.NodesView) -> NDArray[np.bool_]:
-        """Say which nodes match; (n,) bool. An empty term matches none."""
-        if self.is_empty:
-            return np.zeros(len(nodes), dtype=np.bool_)
-        matches = [_label_rows(needed, nodes) for needed in self.labels]
-        matches += [_name_rows(needed, nodes) for needed in self.fields]
-        return np.logical_and.reduce(matches) if len(matches) > 1 else matches[0]
-
-    def accepts(self, node: moorage.Node) -> bool:
-        """Say whether one node matches."""
-        labels, name = node.metadata.labels, node.metadata.name
-        return (
-            not self.is_empty
-            and all(needed.accepts(labels.get(needed.key)) for needed in self.labels)
-            and all(needed.accepts(name) for needed in self.fields)
-        )
 
 
 class _Weighted(NamedTuple):
     """A compiled preference."""
 
     weight: int
-    term: _Term
-
-
-class _Required(NamedTuple):
-    """What a pod requires: a selector, and terms of which one must hold (None: no affinity)."""
-
-    selector: tuple[Requirement, ...] = ()
-    terms: tuple[_Term, ...] | None = None
-
-    def rows(self, nodes: moorage.NodesView) -> NDArray[np.bool_]:
-        matches = [_label_rows(needed, nodes) for needed in self.selector]
-        if self.terms is not None:
-            any_term = np.zeros(len(nodes), dtype=np.bool_)
-            for term in self.terms:
-                any_term |= term.rows(nodes)
-            matches.append(any_term)
-        return np.logical_and.reduce(matches) if len(matches) > 1 else matches[0]
-
-    def accepts(self, node: moorage.Node) -> bool:
-        labels = node.metadata.labels
-        return all(needed.accepts(labels.get(needed.key)) for needed in self.selector) and (
-            self.terms is None or any(term.accepts(node) for term in self.terms)
-        )
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.selector and self.terms is None
+    term: NodeTerm
 
 
 def _read_affinity(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration holds
@@ -126,7 +71,7 @@ class NodeAffinityArgs(moorage.PluginArgs):
                     "nodeSelectorTerms: at least one term is needed"
                 )
             try:
-                _required_of(affinity, field="addedAffinity")
+                required_of(affinity, field="addedAffinity")
                 _preferred_of(affinity, field="addedAffinity")
             except InvalidSelectorError as error:
                 raise ValueError(str(error)) from error
@@ -142,7 +87,7 @@ class NodeAffinity(moorage.Plugin):
 
     def __init__(self, args: NodeAffinityArgs, handle: moorage.Handle) -> None:
         super().__init__(args, handle)
-        self._enforced = _required_of(args.added_affinity, field="addedAffinity")
+        self._enforced = required_of(args.added_affinity, field="addedAffinity")
         self._added = _preferred_of(args.added_affinity, field="addedAffinity")
 
     @moorage.hookimpl
@@ -160,7 +105,7 @@ class NodeAffinity(moorage.Plugin):
     ) -> moorage.Verdict | frozenset[str] | None:
         """Compile what the pod requires; name the nodes where every term names some."""
         try:
-            required = _required(pod)
+            required = required_of_pod(pod)
         except InvalidSelectorError as error:
             return moorage.Verdict.unresolvable(str(error))
         if required.is_empty and self._enforced.is_empty:
@@ -177,7 +122,7 @@ class NodeAffinity(moorage.Plugin):
     ) -> NDArray[np.int16]:
         """Return (n,) codes: 1 where the pod's own, 2 where the added affinity does not match."""
         codes = np.zeros(len(nodes), dtype=np.int16)
-        required: _Required = state["required"]
+        required: RequiredNodeAffinity = state["required"]
         if not required.is_empty:
             codes[~required.rows(nodes)] = _NOT_THE_PODS
         if not self._enforced.is_empty:
@@ -233,41 +178,12 @@ class NodeAffinity(moorage.Plugin):
         def matches(node: moorage.Node | None) -> bool:
             return node is not None and all(
                 required.is_empty or required.accepts(node)
-                for required in (self._enforced, _required(pod))
+                for required in (self._enforced, required_of_pod(pod))
             )
 
         if matches(after) and not matches(before):
             return moorage.QueueingHint.QUEUE
         return moorage.QueueingHint.SKIP
-
-
-def _required(pod: moorage.Pod) -> _Required:
-    affinity = pod.spec.affinity
-    own = _required_of(
-        affinity.node_affinity if affinity is not None else None,
-        field="spec.affinity.nodeAffinity",
-    )
-    selector = tuple(
-        Requirement(key, "In", frozenset((value,))) for key, value in pod.spec.node_selector.items()
-    )
-    return own._replace(selector=selector)
-
-
-def _required_of(affinity: NodeAffinityRecord | None, *, field: str) -> _Required:
-    required = (
-        affinity.required_during_scheduling_ignored_during_execution
-        if affinity is not None
-        else None
-    )
-    if required is None:
-        return _Required()
-    where = f"{field}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
-    return _Required(
-        terms=tuple(
-            _compile(term, field=f"{where}[{index}]")
-            for index, term in enumerate(required.node_selector_terms)
-        )
-    )
 
 
 def _preferred_of(affinity: NodeAffinityRecord | None, *, field: str) -> tuple[_Weighted, ...]:
@@ -277,7 +193,7 @@ def _preferred_of(affinity: NodeAffinityRecord | None, *, field: str) -> tuple[_
     return tuple(
         _Weighted(
             preferred.weight,
-            _compile(preferred.preference, field=f"{where}[{index}].preference"),
+            compile_term(preferred.preference, field=f"{where}[{index}].preference"),
         )
         for index, preferred in enumerate(
             affinity.preferred_during_scheduling_ignored_during_execution
@@ -285,11 +201,7 @@ def _preferred_of(affinity: NodeAffinityRecord | None, *, field: str) -> tuple[_
     )
 
 
-def _compile(term: NodeSelectorTerm, *, field: str) -> _Term:
-    return _Term(*node_term_requirements(term, field=field))
-
-
-def _named_nodes(terms: Iterable[_Term]) -> frozenset[str] | None:
+def _named_nodes(terms: Iterable[NodeTerm]) -> frozenset[str] | None:
     """Return the only nodes that can match, None where a term names none."""
     names: set[str] | None = None
     for term in terms:
@@ -298,22 +210,3 @@ def _named_nodes(terms: Iterable[_Term]) -> frozenset[str] | None:
             return None
         names = (names or set()) | frozenset.intersection(*named)
     return None if names is None else frozenset(names)
-
-
-def _label_rows(needed: Requirement, nodes: moorage.NodesView) -> NDArray[np.bool_]:
-    labels = nodes.labels(needed.key)
-    if needed.operator == "In":
-        return labels.isin(needed.values)
-    if needed.operator == "NotIn":
-        return ~labels.isin(needed.values)
-    if needed.operator == "Exists":
-        return labels.present
-    if needed.operator == "DoesNotExist":
-        return ~labels.present
-    return labels.map(needed.accepts, np.bool_)
-
-
-def _name_rows(needed: Requirement, nodes: moorage.NodesView) -> NDArray[np.bool_]:
-    matches = np.zeros(len(nodes), dtype=np.bool_)
-    matches[nodes.positions(needed.values)] = True
-    return ~matches if needed.operator == "NotIn" else matches
