@@ -68,24 +68,16 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
         allocatable = nodes.allocatable_of(asked.names)
         has = allocatable > 0
         everywhere = np.count_nonzero(has) == has.size
-        # Floats from here on, and in place: half the time of mixed integers.
-        capacity = np.maximum(allocatable, 1).astype(np.float64)
-        fractions = (asked.requested(nodes) + state["without_and_with"]).astype(np.float64)
-        fractions /= capacity
-        np.minimum(fractions, 1.0, out=fractions)
+        capacity = allocatable if everywhere else np.maximum(allocatable, 1)
+        requested = asked.requested(nodes) + state["without_and_with"]
+        fractions = np.minimum(requested / capacity, 1.0)
         if everywhere and len(has) == 2:  # noqa: PLR2004 - two is simpler
-            deviation = fractions[:, 0] - fractions[:, 1]
-            deviation /= 2
-            np.abs(deviation, out=deviation)
+            deviation = np.abs(fractions[:, 0] - fractions[:, 1]) / 2
         else:
             deviation = _deviation(fractions, has)
-        np.subtract(1, deviation, out=deviation)
-        deviation *= 100
         # Whole points first, then the change, then halved: so that 75 is "no change".
-        balance = deviation.astype(np.int64)
-        score: NDArray[np.int64] = balance[1] - balance[0]
-        score += _UNCHANGED
-        score //= 2
+        balance = ((1 - deviation) * 100).astype(np.int64)
+        score: NDArray[np.int64] = (balance[1] - balance[0] + _UNCHANGED) // 2
         return score
 
 

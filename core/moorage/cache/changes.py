@@ -15,22 +15,20 @@ _LONGEST = 65536
 class ChangeLog:
     """Rows in the order in which they changed; a reader keeps its own position.
 
-    Appending is O(1), reading O(changes since). Only the last 32,768 to 65,536 changes are kept:
+    `end` is the position after the newest change and grows for ever. Appending is O(1), reading
+    O(changes since). Only the last 32,768 to 65,536 changes are kept:
     a reader that is further behind is told to look at everything.
     """
 
     def __init__(self) -> None:
         self._rows: list[int] = []
         self._start = 0
-
-    @property
-    def end(self) -> int:
-        """The position after the newest change; grows for ever."""
-        return self._start + len(self._rows)
+        self.end = 0
 
     def append(self, row: int) -> None:
         """Note that a row changed."""
         self._rows.append(row)
+        self.end += 1
         if len(self._rows) > _LONGEST:
             drop = _LONGEST // 2
             del self._rows[:drop]

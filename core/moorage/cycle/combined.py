@@ -57,9 +57,10 @@ class CombinedAnswers:
         self._scores = [answers[step] for step in plan.scores if step in answers]
         self._moving = [entry for entry in self._all if entry.filter_watches_pods]
         self._moving_scores = [entry for entry in self._scores if entry.score_watches_pods]
+        self._moving_parts = [self._scores.index(entry) for entry in self._moving_scores]
         self._freshness = Freshness(cluster, Depends(node=True, pods=True))
         self._filter_versions: dict[PluginAnswers, int] = {}
-        self._standing = self._scored_standing = (-1, -1)
+        self._standing = self._scored_standing = self._summed_standing = (-1, -1)
         # Weighted scores, a row a scoring plugin, in the order of `_scores`.
         self._parts: NDArray[np.integer[Any]] = np.zeros((0, 0), dtype=plan.score_dtype)
         self._seen: list[tuple[int, int] | None] = [None] * len(self._scores)
@@ -133,6 +134,9 @@ class CombinedAnswers:
     def refresh_scores(self, info: PodInfo) -> None:
         """Bring every plugin's raw scores, and `total` over `passes`, up to date."""
         self._refresh_raw(info, None)
+        # Where no node and no fact changed, only plugins that watch pods can have changed.
+        anew = self._flipped or self._cluster.standing != self._summed_standing
+        self._summed_standing = self._cluster.standing
         capacity = len(self.passes)
         if self._parts.shape[1] != capacity:
             self._parts = np.empty((len(self._scores), capacity), dtype=self._parts.dtype)
@@ -140,8 +144,8 @@ class CombinedAnswers:
         passed = rows[self.passes[rows]] if rows.size else rows
         some = (passed, self._cluster.view_of(passed)) if passed.size else None
         everything = False
-        for index, entry in enumerate(self._scores):
-            everything |= self._refresh_part(index, entry, info, some)
+        for index in range(len(self._scores)) if anew else self._moving_parts:
+            everything |= self._refresh_part(index, self._scores[index], info, some)
         if everything or len(self.total) != capacity:
             self.total = np.add.reduce(self._parts, dtype=self._parts.dtype)
             np.putmask(self.total, ~self.passes, NOT_FEASIBLE)
