@@ -1,0 +1,144 @@
+"""Which events can let a pod in that hard constraints kept out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import moorage
+from moorage.model import InvalidSelectorError
+from moorage_builtin.pod_topology_spread.constraints import Constraint, InvalidConstraintError
+from moorage_builtin.pod_topology_spread.inclusion import Inclusion
+
+__all__ = ["Requeueing"]
+
+_Standing: TypeAlias = tuple[tuple[str, bool], ...]
+
+_QUEUE = moorage.QueueingHint.QUEUE
+_SKIP = moorage.QueueingHint.SKIP
+_CONTROLLERS = ("replicationcontrollers.v1", "replicasets.v1.apps", "statefulsets.v1.apps")
+
+
+class Requeueing:
+    """The hints of one profile's plugin; `hard_of` compiles the hard constraints of a pod."""
+
+    def __init__(self, hard_of: Callable[[moorage.Pod], Sequence[Constraint]]) -> None:
+        self._hard_of = hard_of
+
+    def hints(self, *, defaults_filter: bool) -> list[moorage.EventHint]:
+        """List what helps; `defaults_filter`: some default constraint is hard."""
+        action, event = moorage.ActionType, moorage.ClusterEvent
+        resource = moorage.EventResource
+        hints = [
+            moorage.EventHint(
+                event(
+                    resource.ASSIGNED_POD,
+                    # Other: a pod that is asked to end is no longer counted.
+                    action.ADD | action.DELETE | action.UPDATE_POD_LABEL | action.UPDATE_OTHER,
+                ),
+                self.after_other_pod,
+            ),
+            moorage.EventHint(
+                event(
+                    resource.UNSCHEDULED_POD,
+                    action.UPDATE_POD_LABEL | action.UPDATE_POD_TOLERATION,
+                ),
+                self.after_own_update,
+            ),
+            moorage.EventHint(
+                event(
+                    resource.NODE,
+                    action.ADD
+                    | action.DELETE
+                    | action.UPDATE_NODE_LABEL
+                    | action.UPDATE_NODE_TAINT,
+                ),
+                self.after_node,
+            ),
+        ]
+        if defaults_filter:
+            hints += [
+                moorage.EventHint(event(kind, action.ALL), after_workload)
+                for kind in (resource.SERVICE, *_CONTROLLERS)
+            ]
+        return hints
+
+    def after_other_pod(
+        self, pod: moorage.Pod, before: moorage.Pod | None, after: moorage.Pod | None
+    ) -> moorage.QueueingHint:
+        """Retry where a pod of the namespace begins or ceases to be counted."""
+        other = after or before
+        if other is None or other.metadata.namespace != pod.metadata.namespace:
+            return _SKIP
+        hard = self._hard(pod)
+        if hard is None:
+            return _SKIP
+        if not hard or any(_counts(one, before) != _counts(one, after) for one in hard):
+            return _QUEUE
+        return _SKIP
+
+    def after_own_update(
+        self, pod: moorage.Pod, before: moorage.Pod | None, after: moorage.Pod | None
+    ) -> moorage.QueueingHint:
+        """Retry where the pod's own labels or tolerations change what its constraints say."""
+        if before is None or after is None or after.metadata.uid != pod.metadata.uid:
+            return _SKIP
+        was, now = self._hard(before), self._hard(after)
+        if was != now:
+            return _QUEUE
+        tolerates_otherwise = before.spec.tolerations != after.spec.tolerations
+        if now and tolerates_otherwise and any(one.honors_taints for one in now):
+            return _QUEUE
+        return _SKIP
+
+    def after_node(
+        self, pod: moorage.Pod, before: moorage.Node | None, after: moorage.Node | None
+    ) -> moorage.QueueingHint:
+        """Retry where a node comes to stand, or no longer stands, in a domain that counts."""
+        hard = self._hard(pod)
+        if hard is None:
+            return _SKIP
+        try:
+            inclusion = Inclusion(pod)
+        except InvalidSelectorError:
+            return _SKIP
+        if not hard or _standing(hard, inclusion, before) != _standing(hard, inclusion, after):
+            return _QUEUE
+        return _SKIP
+
+    def _hard(self, pod: moorage.Pod) -> Sequence[Constraint] | None:
+        """Compile hard constraints; None where no event helps, since they are invalid."""
+        try:
+            return self._hard_of(pod)
+        except InvalidConstraintError:
+            return None
+
+
+def after_workload(pod: moorage.Pod, before: object, after: object) -> moorage.QueueingHint:
+    """Retry pods of the namespace that have default constraints."""
+    metadata = getattr(after or before, "metadata", None)
+    if metadata is None:
+        workload = after or before
+        assert isinstance(workload, dict)  # noqa: S101 - a record, or an object as the API has it
+        namespace = workload.get("metadata", {}).get("namespace", "")
+    else:
+        namespace = metadata.namespace
+    if namespace != pod.metadata.namespace or pod.spec.topology_spread_constraints:
+        return _SKIP
+    return _QUEUE
+
+
+def _counts(constraint: Constraint, pod: moorage.Pod | None) -> bool:
+    return pod is not None and pod.metadata.deletion_timestamp is None and constraint.selects(pod)
+
+
+def _standing(
+    hard: Sequence[Constraint], inclusion: Inclusion, node: moorage.Node | None
+) -> _Standing | None:
+    """Say in which domains a node is and for which it counts; None where it lacks a key."""
+    if node is None:
+        return None
+    labels = node.metadata.labels
+    if any(one.key not in labels for one in hard):
+        return None
+    return tuple((labels[one.key], inclusion.accepts(node, one)) for one in hard)
