@@ -88,6 +88,15 @@ class Attempt:
             return self._refused(self._diagnose(nodes))
         return self._choose(rows)
 
+    def diagnose(self) -> Diagnosis:
+        """Find who refuses each node, also where others pass; PluginError where a plugin fails."""
+        nodes = self._cluster.view()
+        refusal = self._pre_filter(nodes)
+        if refusal is not None:
+            return Diagnosis(nodes, pre_filter=refusal)
+        self._feasible()
+        return self._diagnose(nodes)
+
     # Filtering
 
     def _pre_filter(self, nodes: NodesView) -> Verdict | None:

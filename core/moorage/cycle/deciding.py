@@ -9,6 +9,7 @@ from moorage.cycle.decision import Decision
 from moorage.cycle.kept import KeptAnswers
 from moorage.cycle.steps import Plan
 from moorage.errors import PluginError
+from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.profile import Framework
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.verdict import Verdict
@@ -47,6 +48,15 @@ class Cycle:
             # What was kept for this pod may be half done.
             self._kept.forget(queued)
             return Decision(queued.info, verdict=Verdict.error(str(error)))
+
+    def diagnose(self, queued: QueuedPod) -> Diagnosis:
+        """Say for each node who refuses a pod and why, also where other nodes pass.
+
+        Asks the plugins once more; for people, not for the loop. Raises PluginError.
+        """
+        combined = self._kept.combined(queued)
+        combined.refresh_filters(queued.info)
+        return Attempt(self._profile, combined, queued.info, details=True).diagnose()
 
     @property
     def kept_bytes(self) -> int:
