@@ -11,9 +11,11 @@ __all__ = [
     "ApiError",
     "ConfigurationError",
     "KubeconfigError",
+    "LeadershipLostError",
     "LostAnswerError",
     "ManifestError",
     "MoorageError",
+    "NotLeadingError",
     "NotServedError",
     "PluginError",
     "RecordingError",
@@ -22,7 +24,12 @@ __all__ = [
 
 
 class MoorageError(Exception):
-    """Whatever goes wrong in Moorage; its text is meant for the user."""
+    """Whatever goes wrong in Moorage; its text is meant for the user.
+
+    `exit_code` is the process's where this ends it.
+    """
+
+    exit_code = 2
 
 
 class ConfigurationError(MoorageError):
@@ -47,6 +54,16 @@ class PluginError(MoorageError):
 
 class UnreachableError(MoorageError):
     """An API server that does not answer: refused, timed out, no such host, bad certificate."""
+
+
+class NotLeadingError(UnreachableError):
+    """A write that was not sent, since the Lease does not hold (any more)."""
+
+
+class LeadershipLostError(MoorageError):
+    """The Lease could not be renewed in time, so that another replica may take it: the end."""
+
+    exit_code = 1
 
 
 class LostAnswerError(UnreachableError):

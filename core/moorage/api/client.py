@@ -6,16 +6,19 @@ import asyncio
 import importlib.metadata
 import random
 import socket
+import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 
 from moorage.api import faults
-from moorage.errors import ApiError
+from moorage.api.gate import GatedBody
+from moorage.errors import ApiError, NotLeadingError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -23,7 +26,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from moorage.api.connection import Connection, Credentials
+    from moorage.api.gate import WriteGate
     from moorage.api.pacing import TokenBucket
+    from moorage.metrics import Metrics
 
 __all__ = ["JSON", "MERGE_PATCH", "STRATEGIC_MERGE_PATCH", "ApiClient"]
 
@@ -60,7 +65,8 @@ class ApiClient:
     """Talks to one API server; use it as ``async with ApiClient(connection) as client``.
 
     `limit`: client-side throttling, off by default: API servers protect themselves by priority
-    and fairness. `rng` gives the jitter of retries, `sleep` waits for them.
+    and fairness. `gate`: what writes must pass, but Events. `metrics` is told of all requests.
+    `rng` gives the jitter of retries, `sleep` waits for them.
     """
 
     def __init__(
@@ -68,11 +74,16 @@ class ApiClient:
         connection: Connection,
         *,
         limit: TokenBucket | None = None,
+        gate: WriteGate | None = None,
+        metrics: Metrics | None = None,
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._connection = connection
         self._limit = limit
+        self._gate = gate
+        self.metrics = metrics
+        """What is told of all requests; None: nobody."""
         self._rng = rng or random.Random()  # noqa: S311 - jitter, not cryptography
         self._sleep = sleep
         self._session: aiohttp.ClientSession | None = None
@@ -93,6 +104,8 @@ class ApiClient:
             headers={"User-Agent": f"moorage/{importlib.metadata.version('moorage')}"},
             read_bufsize=_READ_BUFFER,
         )
+        if self.metrics is not None:
+            self.metrics.client.opened()
         return self
 
     async def __aexit__(
@@ -105,6 +118,8 @@ class ApiClient:
         if self._session is not None:
             await self._session.close()
             self._session = None
+            if self.metrics is not None:
+                self.metrics.client.closed()
 
     async def request(
         self,
@@ -123,7 +138,8 @@ class ApiClient:
         come back (429, or 5xx with Retry-After) is obeyed a few times.
 
         Raises `ApiError` where the server refuses, `UnreachableError` where the request cannot
-        have arrived, `LostAnswerError` where it may have.
+        have arrived (`NotLeadingError`: since the gate is closed), `LostAnswerError` where it may
+        have.
         """
         data = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, _CONNECT_SECONDS))
@@ -158,21 +174,30 @@ class ApiClient:
 
     async def _read(self, request: _Request) -> bytes:
         async with self._answer(request) as response:
-            return await response.read()
+            body = await response.read()
+        if self.metrics is not None:
+            host = response.url.authority
+            self.metrics.client.response_bytes.observe(len(body), request.method, host)
+        return body
 
     @asynccontextmanager
     async def _answer(self, request: _Request) -> AsyncIterator[aiohttp.ClientResponse]:
         """Give the answer, after one renewal of the credentials where it was a 401."""
+        begun = time.perf_counter()
         if self._limit is not None:
             await self._limit.acquire()
         credentials = await self._connection.credentials()
+        if self._limit is not None and self.metrics is not None:
+            host = urlsplit(credentials.server).netloc
+            throttled = time.perf_counter() - begun
+            self.metrics.client.throttled_seconds.observe(throttled, request.method, host)
         url = f"{request.method} {credentials.server}{request.path}"
         with faults.translated(url, self._connection.source):
-            response = await self._send(request, credentials)
+            response = await self._measured(request, credentials)
             if response.status == HTTPStatus.UNAUTHORIZED:
                 response.release()
                 credentials = await self._connection.renewed(credentials)
-                response = await self._send(request, credentials)
+                response = await self._measured(request, credentials)
             async with response:
                 if response.status >= HTTPStatus.MULTIPLE_CHOICES:
                     raise faults.refusal(
@@ -183,6 +208,24 @@ class ApiClient:
                     )
                 yield response
 
+    async def _measured(
+        self, request: _Request, credentials: Credentials
+    ) -> aiohttp.ClientResponse:
+        """Send, and tell the metrics when an answer began, or that there was none."""
+        if self.metrics is None:
+            return await self._send(request, credentials)
+        families, method = self.metrics.client, request.method
+        host = urlsplit(credentials.server).netloc
+        if request.data is not None:
+            families.request_bytes.observe(len(request.data), method, host)
+        begun, code = time.perf_counter(), "<error>"
+        try:
+            response = await self._send(request, credentials)
+            code = str(response.status)
+        finally:
+            families.answered(method, host, code=code, seconds=time.perf_counter() - begun)
+        return response
+
     async def _send(self, request: _Request, credentials: Credentials) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("an ApiClient is used inside `async with`")
@@ -191,11 +234,31 @@ class ApiClient:
             headers["Content-Type"] = request.content_type
         if credentials.authorization:
             headers["Authorization"] = credentials.authorization
+        data: GatedBody | bytes | None = request.data
+        if self._gate is not None:
+            self._gate.check(request.method, request.path)
+            if request.data is not None:
+                data = GatedBody(self._gate, request.method, request.path, request.data)
+        try:
+            return await self._request(request, credentials, headers, data)
+        except aiohttp.ClientConnectionError as error:
+            if isinstance(error.__cause__, NotLeadingError):
+                raise error.__cause__ from None
+            raise
+
+    async def _request(
+        self,
+        request: _Request,
+        credentials: Credentials,
+        headers: Mapping[str, str],
+        data: GatedBody | bytes | None,
+    ) -> aiohttp.ClientResponse:
+        assert self._session is not None  # noqa: S101 - the caller has looked
         return await self._session.request(
             request.method,
             credentials.server + request.path,
             params=request.params,
-            data=request.data,
+            data=data,
             headers=headers,
             timeout=request.timeout,
             # The API redirects nowhere; following a redirect would carry the token along.

@@ -27,7 +27,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
 """Each command with its line in ``--help``, which thus imports none of them."""
 
 _TRACEBACK_LEVEL: Final = 4
-_FAULT, _USER, _INTERRUPTED = 1, 2, 130
+_FAULT, _INTERRUPTED = 1, 130
 
 
 class _Commands(click.Group):
@@ -98,7 +98,7 @@ def _report(cause: BaseException, error: Exception, session: Session) -> int:
     if told and not isinstance(cause, click.ClickException):
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     if isinstance(cause, MoorageError):
-        sentence, code = str(cause), _USER
+        sentence, code = str(cause), cause.exit_code
     elif isinstance(cause, click.ClickException):
         sentence, code = _usage_sentence(cause), cause.exit_code
     else:
