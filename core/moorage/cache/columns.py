@@ -81,7 +81,7 @@ class NodeColumns:
         found = self._places.get(names)
         if found is None:
             rows = [self.resource(name) for name in names]
-            first = rows[0]
+            first = rows[0] if rows else 0
             adjacent = rows == list(range(first, first + len(rows)))
             found = (
                 slice(first, first + len(rows)) if adjacent else None,

@@ -24,9 +24,10 @@ class ImageState:
 
     @property
     def row_array(self) -> NDArray[np.intp]:
-        """The rows as a sorted array, made anew after a change."""
+        """The rows as a sorted, read-only array, made anew after a change."""
         if self._array is None:
             self._array = np.array(sorted(self.rows), dtype=np.intp)
+            self._array.flags.writeable = False
         return self._array
 
     def add(self, row: int) -> None:
@@ -62,8 +63,12 @@ class ImageIndex:
             if not state.rows:
                 del self._states[name]
         for name, size in new.items():
+            state = self._states.setdefault(name, ImageState(size))
             if name not in old:
-                self._states.setdefault(name, ImageState(size)).add(row)
+                state.add(row)
+            elif len(state.rows) == 1:
+                # As in kube-scheduler the first report counts, and this node's is now the first.
+                state.size = size
         return True
 
     def check_invariants(self, nodes: Mapping[int, Node]) -> None:
@@ -78,4 +83,8 @@ class ImageIndex:
 def _sizes(node: Node | None) -> dict[str, int]:
     if node is None:
         return {}
-    return {name: image.size_bytes for image in node.status.images for name in image.names or ()}
+    sizes: dict[str, int] = {}
+    for image in node.status.images:
+        for name in image.names or ():
+            sizes.setdefault(name, image.size_bytes)
+    return sizes

@@ -73,11 +73,10 @@ class LabelColumnView(Generic[V]):
         """
         values = self._column.values
         table = np.full(len(values) + 1, default, dtype=dtype)
-        if len(self.codes) < len(values):
-            used = {int(code) for code in self.codes.tolist()} - {ABSENT}
-        else:
-            used = set(range(len(values)))
-        for code in used:
+        # A value that came and went may be one that the function cannot take.
+        used = np.zeros(len(table), dtype=np.bool_)
+        used[self.codes] = True
+        for code in np.flatnonzero(used[:-1]).tolist():
             table[code] = function(values[code])
         return table[self.codes]
 
