@@ -77,7 +77,7 @@ class ClusterCache:
         self._full: NodesView | None = None
         self._asked_rows: tuple[int, int | None, int, int] | None = None
         self._changed_rows: NDArray[np.intp] | None = None
-        self._journal: list[tuple[bool, PodInfo, int]] | None = None
+        self._journal: list[tuple[bool, PodInfo, str]] | None = None
 
     # Reading
 
@@ -98,8 +98,11 @@ class ClusterCache:
 
     @property
     def standing(self) -> tuple[int, int]:
-        """Changes whenever a node or a fact of the cluster does; pods do not change it."""
-        return self.node_changes.end, sum(self.facts.values())
+        """Changes whenever a node, a fact of the cluster or the capacity does.
+
+        Pods do not change it, but for those whose unknown nodes need more room than there is.
+        """
+        return self.node_changes.end, sum(self.facts.values()) + self.columns.capacity
 
     @property
     def row_count(self) -> int:
@@ -288,17 +291,18 @@ class ClusterCache:
         self._assumed.add(info.uid)
         self._put_on(info, row)
         if self._journal is not None:
-            self._journal.append((True, info, row))
+            self._journal.append((True, info, self._names[row]))
 
     def forget(self, uid: str) -> PodInfo | None:
         """Take an assumed pod back; does nothing for a pod that is bound by now."""
         if uid not in self._assumed:
             return None
-        row = self._row_of_pod[uid]
+        name = self.node_of(uid)
         self._assumed.discard(uid)
         info = self._take_off(uid)
         if self._journal is not None:
-            self._journal.append((False, info, row))
+            # By name: the row may be another node's by the time this is taken back.
+            self._journal.append((False, info, name))
         return info
 
     def node_of(self, uid: str) -> str:
@@ -316,13 +320,16 @@ class ClusterCache:
         self._journal = None
 
     def rollback(self) -> None:
-        """Take back what was assumed and forgotten since `begin`; rows count as changed again."""
+        """Take back what was assumed and forgotten since `begin`; rows count as changed again.
+
+        What the API said of a pod since then stays.
+        """
         journal, self._journal = self._journal or [], None
-        for assumed, info, row in reversed(journal):
+        for assumed, info, name in reversed(journal):
             if assumed:
                 self.forget(info.uid)
-            else:
-                self.assume(info, row)
+            elif info.uid not in self._row_of_pod:
+                self.assume(info, self._row_for(name))
 
     # Inside
 
