@@ -55,14 +55,14 @@ def make_node(
     unschedulable: bool = False,
     images: Mapping[str, int] | None = None,
     features: Sequence[str] = (),
-    **allocatable: str,
+    allocatable: Mapping[str, str] | None = None,
 ) -> Node:
-    """Make a node; resources beside the usual room of 4 cpus, 8 GiB and 110 pods by name."""
+    """Make a node with room for 4 cpus, 8 GiB and 110 pods, where `allocatable` does not differ."""
     return Node(
         metadata=ObjectMeta(name=name, labels=dict(labels or {})),
         spec=NodeSpec(unschedulable=unschedulable, taints=tuple(taints)),
         status=NodeStatus(
-            allocatable=_ROOM | allocatable,
+            allocatable={**_ROOM, **(allocatable or {})},
             images=tuple(
                 ContainerImage(names=(image,), size_bytes=size)
                 for image, size in (images or {}).items()

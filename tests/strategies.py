@@ -126,7 +126,11 @@ def nodes(name: st.SearchStrategy[str] | None = None) -> st.SearchStrategy[Node]
     )
     return st.builds(
         Node,
-        metadata=st.builds(ObjectMeta, name=name or st.sampled_from(NODE_NAMES), labels=labels()),
+        metadata=st.builds(
+            ObjectMeta,
+            name=st.sampled_from(NODE_NAMES) if name is None else name,
+            labels=labels(),
+        ),
         spec=st.builds(
             NodeSpec,
             unschedulable=st.sampled_from([False, False, True]),
@@ -232,7 +236,7 @@ def pod_specs(node_name: st.SearchStrategy[str] | None = None) -> st.SearchStrat
     )
     return st.builds(
         PodSpec,
-        node_name=node_name or st.just(""),
+        node_name=st.just("") if node_name is None else node_name,
         priority=st.sampled_from([None, 0, 10]),
         node_selector=st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES), max_size=1),
         affinity=st.none() | affinities(),
@@ -286,5 +290,5 @@ def pods(
         ),
         uid,
         pod_specs(node_name),
-        statuses or st.just(PodStatus()),
+        st.just(PodStatus()) if statuses is None else statuses,
     )
