@@ -74,6 +74,19 @@ def test_pod_without_a_node_is_reported_as_kube_scheduler_words_it() -> None:
     assert failure.place is Place.UNSCHEDULABLE
 
 
+def test_pod_that_finds_no_nodes_waits_for_one() -> None:
+    """No plugin refused it; it is tried again when a node comes, and not before."""
+    world = World()
+    world.session.pods.take(added(make_pod("p")))
+    failure = failed(world)
+    assert failure.message == "no nodes available to schedule pods"
+    assert failure.place is Place.UNSCHEDULABLE
+    world.clock.now += 20
+    assert world.session.attempt() is None
+    world.session.nodes.take(added(make_node("n1")))
+    assert reserved(world).node_name == "n1"
+
+
 @pytest.mark.parametrize(
     ("hook", "code", "message", "place"),
     [

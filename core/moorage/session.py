@@ -40,6 +40,9 @@ __all__ = ["Failure", "Session"]
 
 _logger = logging.getLogger(__name__)
 
+_NO_NODES = "(no nodes)"
+"""Stands for a plugin where there was no node that any could refuse; a node that comes helps."""
+
 _DELETED = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
 
 
@@ -228,10 +231,11 @@ class Session:
     def _not_placed(self, queued: QueuedPod, decision: Decision) -> Failure:
         request = None
         if decision.diagnosis is not None and decision.verdict.is_rejection:
+            refusing = decision.diagnosis.rejecting_plugins
+            if not len(decision.diagnosis.nodes):
+                refusing |= {_NO_NODES}
             request = RequeueRequest(
-                decision.verdict.code,
-                decision.diagnosis.rejecting_plugins,
-                decision.diagnosis.pending_plugins,
+                decision.verdict.code, refusing, decision.diagnosis.pending_plugins
             )
         return self._hand_back(
             queued,
@@ -299,7 +303,8 @@ class _QueueSide:
 
     @property
     def hints(self) -> Mapping[str, tuple[EventHint, ...]]:
-        return self._framework.hints
+        added = ClusterEvent(EventResource.NODE, ActionType.ADD)
+        return {**self._framework.hints, _NO_NODES: (EventHint(added),)}
 
 
 def _request(verdict: Verdict) -> RequeueRequest:

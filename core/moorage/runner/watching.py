@@ -6,11 +6,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import aclosing
 from typing import Any
 
 from moorage.api.client import ApiClient
 from moorage.api.resources import NAMESPACES, NODES, PODS, Resource
-from moorage.api.watching import Reflector
+from moorage.api.watching import Batch, Reflector
 from moorage.errors import NotServedError
 from moorage.feed import Feed
 from moorage.framework.informing import Informer
@@ -43,14 +44,18 @@ class Watch:
 
     async def run(self) -> None:
         """Feed for ever, with pauses."""
-        async for batch in self.reflector:
-            self.is_taking = True
-            until = time.perf_counter() + BUDGET
-            for _ in self.feed.steps(batch):
-                if time.perf_counter() >= until:
-                    await asyncio.sleep(0)
-                    until = time.perf_counter() + BUDGET
-            self.is_taking = False
+        async with aclosing(self.reflector.batches()) as batches:
+            async for batch in batches:
+                self.is_taking = True
+                await self._take(batch)
+                self.is_taking = False
+
+    async def _take(self, batch: Batch[Any]) -> None:
+        until = time.perf_counter() + BUDGET
+        for _ in self.feed.steps(batch):
+            if time.perf_counter() >= until:
+                await asyncio.sleep(0)
+                until = time.perf_counter() + BUDGET
 
 
 def cluster_reflectors(
