@@ -146,6 +146,11 @@ class PodTable:
         return counts
 
     @property
+    def kept(self) -> int:
+        """How many counts are kept."""
+        return len(self._columns)
+
+    @property
     def room(self) -> int:
         """How many counts are kept at most."""
         return max(_FEWEST_COLUMNS, _BUDGET // (8 * self._rows))
