@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-
 from tests.docs import borrowed_environment
 from tests.docs.doc_pages import DOCS, ROOT, Block, blocks, page_id, pages
 
@@ -62,11 +61,18 @@ def type_page(page: Path, tmp_path: Path, environ: Mapping[str, str]) -> None:
     printed = {int(path.name): path.read_text("utf-8") for path in outputs.iterdir()}
     last = printed[max(printed)] if printed else ""
     assert done.returncode == 0, f"{page_id(page)}: {done.stderr}{last}"
-    for number, block in enumerate(marked):
-        if block.mark == "output":
-            before = " ".join(printed[max(found for found in printed if found < number)].split())
-            for line in block.text.splitlines():
-                assert line.strip() == "..." or " ".join(line.split()) in before
+    assert [
+        f"{line!r} is not in what was printed:\n{printed[before]}"
+        for number, block in enumerate(marked)
+        if block.mark == "output"
+        for before in [max(found for found in printed if found < number)]
+        for line in block.text.splitlines()
+        if line.strip() != "..." and _words(line) not in _words(printed[before])
+    ] == []
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def plain_environ(*path: Path) -> dict[str, str]:
