@@ -15,12 +15,18 @@ from tests.objects import queued
 import moorage
 from moorage import PodInfo, Services, discover
 from moorage.cache import ClusterCache
-from moorage.cycle import Cycle
+from moorage.cycle import Cycle, Decision
 from moorage.framework.profile import new_framework
-from moorage.model import Namespace, Node, ObjectMeta
+from moorage.model import Namespace, Node, ObjectMeta, Pod
 from moorage_builtin.inter_pod_affinity import InterPodAffinity
 
 NAME = "InterPodAffinity"
+PLAIN = tuple(
+    PodInfo(
+        Pod(metadata=ObjectMeta(name=f"plain-{app}", namespace="a", uid=app, labels={"app": app}))
+    )
+    for app in ("x", "y")
+)
 
 
 def world_of(cluster: ClusterCache) -> World:
@@ -112,6 +118,11 @@ class SharedAnswers(RuleBasedStateMachine):
         """Decide for a pod as the slow form does, and assume it there."""
         self.number += 1
         info = data.draw(draw.pods(f"p{self.number}"))
+        decision = self._decide_as_explained(info)
+        if decision.node_name:
+            self.cluster.assume(info, decision.row)
+
+    def _decide_as_explained(self, info: PodInfo) -> Decision:
         world = world_of(self.cluster)
         refusals = {node: world.refusal(info.pod, node) for node in world.nodes}
         feasible = [node for node, reason in refusals.items() if reason is None]
@@ -121,13 +132,13 @@ class SharedAnswers(RuleBasedStateMachine):
         if decision.node_name:
             if len(feasible) > 1:
                 self._compare_scores(info, feasible, decision.details.scores)
-            self.cluster.assume(info, decision.row)
         elif world.nodes:
             assert decision.diagnosis is not None
             reasons = list(refusals.values())
             assert decision.diagnosis.reasons() == {
                 reason: reasons.count(reason) for reason in reasons
             }
+        return decision
 
     def _compare_scores(self, info: PodInfo, feasible: list[str], scores: object) -> None:
         expected = world_of(self.cluster).scores(
@@ -142,6 +153,13 @@ class SharedAnswers(RuleBasedStateMachine):
         """Find the same by a recount."""
         if hasattr(self, "cluster"):
             self.cluster.check_invariants()
+
+    @invariant()
+    def shared_answers_are_fresh(self) -> None:
+        """Decide once more for pods without terms, which share what was answered before."""
+        if hasattr(self, "cluster"):
+            for info in PLAIN:
+                self._decide_as_explained(info)
 
     def _some_pod(self, which: int) -> PodInfo | None:
         pods = sorted(self.cluster.pods(), key=lambda info: info.uid)
