@@ -88,7 +88,7 @@ class ClusterEvent(NamedTuple):
             return f"{self.resource}All"
         if ActionType.UPDATE_OTHER in self.action:
             return f"{self.resource}Update"
-        first = next(iter(self.action)).name or ""
+        first = next(action for action in ActionType if action in self.action).name or ""
         return self.resource + "".join(word.capitalize() for word in first.split("_"))
 
 

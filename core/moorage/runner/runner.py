@@ -165,7 +165,10 @@ class Runner:
         ]
 
     async def _work(self) -> None:
-        """Do everything at once until stopped; one failure of ours ends all."""
+        """Do everything at once until stopped.
+
+        None of the tasks raises for what a server or a plugin does; a fault of ours ends them all.
+        """
         assert self._reporter is not None  # noqa: S101 - the start has made it
         threads = DaemonThreads()
         binder = Binder(threads, self._reporter.announce)
@@ -180,8 +183,6 @@ class Runner:
                 await self._wind_up()
                 for task in background:
                     task.cancel()
-        except* MoorageError as failures:
-            raise failures.exceptions[0] from None
         finally:
             threads.close()
 
