@@ -84,11 +84,11 @@ class ClusterEvent(NamedTuple):
         kube-scheduler splits an update into one event a change and labels each; one event that
         carries all its changes is asked about once, and bears one label.
         """
+        first = next(iter(self.action)).name or ""
         if self.action is ActionType.ALL:
             return f"{self.resource}All"
         if ActionType.UPDATE_OTHER in self.action:
             return f"{self.resource}Update"
-        first = next(action for action in ActionType if action in self.action).name or ""
         return self.resource + "".join(word.capitalize() for word in first.split("_"))
 
 
