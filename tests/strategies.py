@@ -42,6 +42,7 @@ __all__ = [
     "NODE_NAMES",
     "VALUES",
     "affinities",
+    "clusters",
     "images",
     "node_affinities",
     "nodes",
@@ -291,4 +292,20 @@ def pods(
         uid,
         pod_specs(node_name),
         st.just(PodStatus()) if statuses is None else statuses,
+    )
+
+
+def clusters() -> st.SearchStrategy[tuple[list[Node], list[PodInfo]]]:
+    """Draw nodes of different names, and pods bound to some of the usual names."""
+    return st.tuples(
+        st.lists(nodes(), max_size=5, unique_by=lambda node: node.metadata.name),
+        st.lists(
+            pods(
+                st.sampled_from([f"bound-{number}" for number in range(6)]),
+                node_name=st.sampled_from(NODE_NAMES[:3]),
+                statuses=pod_statuses(),
+            ),
+            max_size=4,
+            unique_by=lambda info: info.uid,
+        ),
     )
