@@ -7,17 +7,30 @@ records come from (`moorage.feed`), and any I/O. May import `moorage.model` only
 `cluster.py` owns the state; `columns.py` its numbers, `labels.py` and `interning.py` its labels,
 taints and features as small integers, `images.py` and `ports.py` its sparse facts, `changes.py` what
 changed when; `pod_table.py` counts pods by selector, over the kinds of pods in `pod_kinds.py` and with
-the help of `selector_index.py`; `namespaces.py` finds namespaces by label, `workloads.py` services and
-controllers by pod; `terms.py` keeps the inter-pod affinity of pods on rows, counted in
-`row_counts.py`; `view.py` and `label_view.py` are what the rest of Moorage and every plugin reads.
+the help of `selector_index.py`, and finds those of low priority by `pod_columns.py`; `namespaces.py`
+finds namespaces by label, `workloads.py` services and controllers by pod, `budgets.py` disruption
+budgets by pod; `terms.py` keeps the inter-pod affinity of pods on rows, counted in `row_counts.py`;
+`view.py` and `label_view.py` are what the rest of Moorage and every plugin reads, `pods_on_rows.py` and
+`row_changes.py` how rows differ hypothetically from the real ones.
 """
 
 from __future__ import annotations
 
+from moorage.cache.budgets import BudgetStore
 from moorage.cache.changes import ChangeLog
 from moorage.cache.cluster import ClusterCache
 from moorage.cache.label_view import LabelColumnView
+from moorage.cache.pods_on_rows import PodsOnRows
 from moorage.cache.view import NodeInfo, NodesView
 from moorage.cache.workloads import WorkloadStore
 
-__all__ = ["ChangeLog", "ClusterCache", "LabelColumnView", "NodeInfo", "NodesView", "WorkloadStore"]
+__all__ = [
+    "BudgetStore",
+    "ChangeLog",
+    "ClusterCache",
+    "LabelColumnView",
+    "NodeInfo",
+    "NodesView",
+    "PodsOnRows",
+    "WorkloadStore",
+]

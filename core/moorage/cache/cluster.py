@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.cache.budgets import BudgetStore
 from moorage.cache.changes import ChangeLog
 from moorage.cache.columns import CPU, MEMORY, PODS, NodeColumns
 from moorage.cache.images import ImageIndex
@@ -46,8 +47,8 @@ class ClusterCache:
     ``images`` (sizes of images, and how many nodes have them), ``namespaces`` (which there are, and
     their labels), ``workloads`` (which there are, and what they select), and those of
     `FACT_OF_KIND`. `pod_table` holds the pods once more, for counting by selector, `terms` their
-    inter-pod affinity; `namespaces` and `workloads` are kept by name. Adding, removing and assuming
-    cost O(1) in the number of nodes and pods. Single-threaded.
+    inter-pod affinity; `namespaces`, `workloads` and disruption `budgets` are kept by name. Adding,
+    removing and assuming cost O(1) in the number of nodes and pods. Single-threaded.
     """
 
     def __init__(self) -> None:
@@ -62,6 +63,7 @@ class ClusterCache:
         self.pod_table = PodTable(_FIRST_CAPACITY)
         self.namespaces = NamespaceTable()
         self.workloads = WorkloadStore()
+        self.budgets = BudgetStore()
         self.facts: dict[str, int] = dict.fromkeys(
             ("nodes", "images", "namespaces", "workloads", *FACT_OF_KIND.values()), 0
         )

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from moorage.cache.interning import InternedColumn
 from moorage.cache.label_view import LabelColumnView
 from moorage.cache.pod_table import PodFilter
+from moorage.cache.pods_on_rows import PodsOnRows
 from moorage.cache.ports import conflicts
+from moorage.cache.row_changes import RowChanges, scatter
 from moorage.cache.row_counts import RowCounts
 from moorage.cache.terms import TermCounts
 from moorage.model.affinity_terms import TermKind
@@ -39,24 +41,15 @@ class NodesView:
     """Nodes as rows of read-only arrays; made by the host, valid until the hook returns.
 
     Positions (0 to n-1) index the arrays of a view; `rows` gives the cache's rows behind them.
-    `added` and `removed` are (position, pod) pairs by which a row's pods differ from the real
-    ones; without them the arrays of the real cluster are shared, not copied.
+    As long as no pods are added or taken off, the arrays of the real cluster are shared, not copied.
     """
 
-    __slots__ = ("_added", "_cluster", "_nonzero", "_removed", "_requested", "_whole", "rows")
+    __slots__ = ("_changes", "_cluster", "_nonzero", "_requested", "_whole", "rows")
 
-    def __init__(
-        self,
-        cluster: ClusterCache,
-        rows: NDArray[np.intp],
-        *,
-        added: Sequence[tuple[int, PodInfo]] = (),
-        removed: Sequence[tuple[int, PodInfo]] = (),
-    ) -> None:
+    def __init__(self, cluster: ClusterCache, rows: NDArray[np.intp]) -> None:
         self._cluster = cluster
         self.rows = rows
-        self._added = added
-        self._removed = removed
+        self._changes = RowChanges()
         count = len(rows)
         # Rows 0..n-1 in order are slices of the cache's columns, without a copy.
         self._whole = count == cluster.row_count and (
@@ -64,8 +57,6 @@ class NodesView:
         )
         self._requested: NDArray[np.int64] | None = None
         self._nonzero: NDArray[np.int64] | None = None
-        if added or removed:
-            self._reckon()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -89,14 +80,16 @@ class NodesView:
 
     def allocatable_of(self, resources: Sequence[str]) -> NDArray[np.int64]:
         """Return what nodes have of several resources; (k, n) int64, in the order given."""
-        return self._matrix(self._cluster.columns.allocatable, resources)
+        return self._matrix("allocatable", resources)
 
     def requested_of(self, resources: Sequence[str]) -> NDArray[np.int64]:
         """Return what pods on the rows request of several resources; (k, n) int64."""
         if self._requested is not None:
             _, places = self._cluster.columns.places(tuple(resources))
+            # There may be resources that nobody had when the changes were reckoned.
+            self._requested = _with_room(self._requested, places.max(initial=0) + 1)
             return _read_only(self._requested[places[:, 0]])
-        return self._matrix(self._cluster.columns.requested, resources)
+        return self._matrix("requested", resources)
 
     @property
     def nonzero_requested(self) -> NDArray[np.int64]:
@@ -165,7 +158,7 @@ class NodesView:
 
     def positions(self, names: Iterable[str]) -> NDArray[np.intp]:
         """Find nodes by name; (k,) intp, those that are in this view."""
-        rows = [row for name in names if (row := self._cluster.row(name)) is not None]
+        rows = {row for name in names if (row := self._cluster.row(name)) is not None}
         return self._positions_of(np.array(sorted(rows), dtype=np.intp))
 
     def name(self, position: int) -> str:
@@ -189,10 +182,10 @@ class NodesView:
     def pod_infos(self, position: int) -> tuple[PodInfo, ...]:
         """Return the pods of one row with what is reckoned from them."""
         infos = {info.uid: info for info in self._cluster.pods_on(int(self.rows[position]))}
-        for where, info in self._removed:
+        for where, info in self._changes.removed:
             if where == position:
                 infos.pop(info.uid, None)
-        infos.update({info.uid: info for where, info in self._added if where == position})
+        infos.update({info.uid: info for where, info in self._changes.added if where == position})
         return tuple(infos.values())
 
     def port_conflicts(self, ports: Sequence[HostPort]) -> NDArray[np.bool_]:
@@ -201,7 +194,9 @@ class NodesView:
         rows = self._cluster.ports.rows_in_conflict(ports)
         if rows:
             taken[np.isin(self.rows, list(rows))] = True
-        for position in {where for where, _ in (*self._added, *self._removed)}:
+        for position in {
+            where for _, pairs in self._changes.signed for where, info in pairs if info.host_ports
+        }:
             taken[position] = any(
                 conflicts(wanted, used)
                 for info in self.pod_infos(position)
@@ -225,10 +220,10 @@ class NodesView:
         """
         wanted = PodFilter(namespaces, selector, terminating)
         counts = self._rows_of(self._cluster.pod_table.counts(wanted))
-        if not self._added and not self._removed:
+        if not self._changes:
             return counts
         counts = counts.copy()
-        for change, pairs in ((1, self._added), (-1, self._removed)):
+        for change, pairs in self._changes.signed:
             for where, info in pairs:
                 if wanted.accepts(info):
                     counts[where] += change
@@ -257,9 +252,9 @@ class NodesView:
             key = (column.term.topology_key, column.term.weight)
             found.setdefault(key, []).append(column.counts)
         counts = {key: self._spread(columns) for key, columns in found.items()}
-        if self._added or self._removed:
+        if self._changes:
             labels = self.namespace_labels(pod.metadata.namespace)
-            for change, pairs in ((1, self._added), (-1, self._removed)):
+            for change, pairs in self._changes.signed:
                 for where, info in pairs:
                     for term in info.affinity_terms.of(kind):
                         if term.selects(pod, labels):
@@ -278,15 +273,17 @@ class NodesView:
 
     def take(self, positions: NDArray[np.intp]) -> NodesView:
         """Return a view of some of the rows, in the order of `positions` (k,) intp."""
-        if not self._added and not self._removed:
-            return NodesView(self._cluster, self.rows[positions])
-        place = {int(position): index for index, position in enumerate(positions.tolist())}
-        return NodesView(
-            self._cluster,
-            self.rows[positions],
-            added=[(place[where], info) for where, info in self._added if where in place],
-            removed=[(place[where], info) for where, info in self._removed if where in place],
+        view = NodesView(self._cluster, self.rows[positions])
+        if not self._changes:
+            return view
+        places: dict[int, list[int]] = {}
+        for index, position in enumerate(positions.tolist()):
+            places.setdefault(position, []).append(index)
+        added, removed = (
+            [(place, info) for where, info in pairs for place in places.get(where, ())]
+            for pairs in (self._changes.added, self._changes.removed)
         )
+        return view.overlay(added=added, removed=removed)
 
     def overlay(
         self,
@@ -294,13 +291,30 @@ class NodesView:
         added: Sequence[tuple[int, PodInfo]] = (),
         removed: Sequence[tuple[int, PodInfo]] = (),
     ) -> NodesView:
-        """Return the same rows with pods added and removed at positions; nothing real changes."""
-        return NodesView(
-            self._cluster,
-            self.rows,
-            added=[*self._added, *added],
-            removed=[*self._removed, *removed],
-        )
+        """Return the same rows with pods added, then others removed; nothing real changes.
+
+        What an earlier overlay added can be removed again, and the other way round. O(pods named)
+        in Python: `with_pods` and `without_pods` do the same for thousands.
+        """
+        columns = self._cluster.columns
+        view = self.with_pods(PodsOnRows.of(columns, added)) if added else self
+        return view.without_pods(PodsOnRows.of(columns, removed)) if removed else view
+
+    def with_pods(self, pods: PodsOnRows) -> NodesView:
+        """Return the same rows with pods added at their positions; nothing real changes."""
+        return self._changed(1, pods)
+
+    def without_pods(self, pods: PodsOnRows) -> NodesView:
+        """Return the same rows with pods taken off that they have; nothing real changes."""
+        return self._changed(-1, pods)
+
+    def pods_below(self, priority: int) -> PodsOnRows:
+        """Return the real pods of lower priority, by row, and of each row the most important first.
+
+        More important is the higher priority, then the earlier start, then who came there first.
+        Of a node that stands in several rows, the last one has them. O(all pods) in arrays.
+        """
+        return self._cluster.pod_table.below(priority, self.rows, self._cluster.columns)
 
     # Inside
 
@@ -312,28 +326,32 @@ class NodesView:
     def _interned(self, column: InternedColumn[Any]) -> LabelColumnView[Any]:
         return LabelColumnView(column, self._rows_of(column.codes))
 
-    def _matrix(self, matrix: NDArray[np.int64], resources: Sequence[str]) -> NDArray[np.int64]:
-        adjacent, places = self._cluster.columns.places(tuple(resources))
+    def _matrix(self, column: str, resources: Sequence[str]) -> NDArray[np.int64]:
+        columns = self._cluster.columns
+        # Places first: a resource that nobody had may move the matrices.
+        adjacent, places = columns.places(tuple(resources))
+        matrix: NDArray[np.int64] = getattr(columns, column)
         if not self._whole:
             return _read_only(matrix[places, self.rows])
         if adjacent is not None:
             return _read_only(matrix[adjacent, : len(self.rows)])
         return _read_only(matrix[places[:, 0], : len(self.rows)])
 
-    def _reckon(self) -> None:
+    def _changed(self, change: int, pods: PodsOnRows) -> NodesView:
         columns = self._cluster.columns
-        # Resources first: a new one may move the matrices.
-        changes = [
-            (sign, where, info, columns.vector(info.requests))
-            for sign, pairs in ((1, self._added), (-1, self._removed))
-            for where, info in pairs
-        ]
-        self._requested = columns.requested.take(self.rows, axis=1)
-        self._nonzero = columns.nonzero_requested.take(self.rows, axis=1)
-        for sign, where, info, (resources, amounts) in changes:
-            self._requested[resources, where] += sign * amounts
-            self._nonzero[0, where] += sign * info.requests.nonzero_cpu
-            self._nonzero[1, where] += sign * info.requests.nonzero_memory
+        view = NodesView(self._cluster, self.rows)
+        view._changes = self._changes.then(change, pods)
+        requested, nonzero = self._requested, self._nonzero
+        if requested is None or nonzero is None:
+            requested = columns.requested.take(self.rows, axis=1)
+            nonzero = columns.nonzero_requested.take(self.rows, axis=1)
+        else:
+            requested, nonzero = requested.copy(), nonzero.copy()
+        requested = _with_room(requested, len(pods.requests))
+        scatter(requested, pods.positions, pods.requests, change)
+        scatter(nonzero, pods.positions, pods.nonzero, change)
+        view._requested, view._nonzero = requested, nonzero
+        return view
 
     def _spread(self, columns: Sequence[RowCounts]) -> NDArray[np.int64]:
         """Sum counts over this view's rows; (n,) int64, new."""
@@ -345,7 +363,8 @@ class NodesView:
             rows = np.concatenate([column.rows for column in columns])
             numbers = np.concatenate([column.counts for column in columns])
             by_row = np.bincount(rows, weights=numbers, minlength=size).astype(np.int64)
-        return by_row if self._whole else by_row[self.rows]
+        # Of a whole view rows may be behind the last node: pods that came before their node.
+        return by_row[: len(self)] if self._whole else by_row[self.rows]
 
     def _image_positions(self, state: ImageState) -> NDArray[np.intp]:
         return self._positions_of(state.row_array)
@@ -355,6 +374,12 @@ class NodesView:
         if self._whole or rows.size == 0:
             return rows
         return np.flatnonzero(np.isin(self.rows, rows))
+
+
+def _with_room(matrix: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+    """Return a matrix with at least so many rows, new ones all 0."""
+    missing = rows - len(matrix)
+    return matrix if missing <= 0 else np.pad(matrix, ((0, missing), (0, 0)))
 
 
 def _read_only(array: NDArray[S]) -> NDArray[S]:
