@@ -14,15 +14,34 @@ that got a node, to be bound, and pods that got none, to be reported. No I/O, no
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from moorage.api.resources import (
+    NAMESPACES,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    SERVICES,
+    STATEFUL_SETS,
+    Resource,
+)
 from moorage.binding.reservation import BindingHooks, Reservation
 from moorage.binding.wording import refusal_message
 from moorage.cycle import Cycle, Decision
 from moorage.errors import PluginError
 from moorage.fault_log import log_fault
-from moorage.feed import InformedFeed, NamespaceFeed, NodeFeed, PodFeed
+from moorage.feed import (
+    BudgetFeed,
+    Feed,
+    InformedFeed,
+    NamespaceFeed,
+    NodeFeed,
+    PodFeed,
+    WorkloadFeed,
+)
 from moorage.framework.handle import Services
 from moorage.framework.hints import EventHint
 from moorage.framework.informing import Informer
@@ -30,13 +49,22 @@ from moorage.framework.profile import Framework
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.requeue import RequeueRequest
 from moorage.framework.verdict import Code, Verdict
+from moorage.model.disruption import PodDisruptionBudget
 from moorage.model.events import ActionType, ClusterEvent, EventResource
+from moorage.model.meta import Namespace
+from moorage.model.nodes import Node
 from moorage.model.pod_info import PodInfo
 from moorage.model.pods import Pod, is_terminating
+from moorage.model.workloads import (
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 from moorage.queueing import Place, SchedulingQueue
 from moorage.queueing.sorting import SortKeys
 
-__all__ = ["Failure", "Session"]
+__all__ = ["Failure", "Session", "Watched"]
 
 _logger = logging.getLogger(__name__)
 
@@ -65,6 +93,21 @@ class Failure(NamedTuple):
     nomination: str | None
     place: Place
 
+
+class Watched(NamedTuple):
+    """A kind of object: the resource, the record it is decoded into, and what takes it in."""
+
+    resource: Resource
+    record: type[Any]
+    feed: Feed[Any]
+
+
+_WORKLOADS: tuple[tuple[Resource, type[Any]], ...] = (
+    (SERVICES, Service),
+    (REPLICATION_CONTROLLERS, ReplicationController),
+    (REPLICA_SETS, ReplicaSet),
+    (STATEFUL_SETS, StatefulSet),
+)
 
 Outcome: TypeAlias = Reservation | Failure
 
@@ -108,6 +151,7 @@ class Session:
         )
         self.nodes = NodeFeed(self.cluster, self.queue)
         self.namespaces = NamespaceFeed(self.cluster, self.queue)
+        self._watched = {one.resource.plural: one for one in self._all_watched()}
         self._hooks = {name: BindingHooks(one) for name, one in self.frameworks.items()}
         self._cycles = {
             name: Cycle(one, self.cluster, nominator=self.queue.nominator)
@@ -117,6 +161,29 @@ class Session:
     def informed(self, informer: Informer) -> InformedFeed:
         """Return the feed of an informer."""
         return InformedFeed(informer, self.queue)
+
+    def watched(self, plural: str) -> Watched | None:
+        """Return how a kind of object is taken in, None where it is of no concern."""
+        return self._watched.get(plural)
+
+    def wanted(self) -> list[Watched]:
+        """Return what must be watched: pods, nodes, namespaces, and what plugins declare."""
+        declared = {
+            plural
+            for framework in self.frameworks.values()
+            for plugin in framework.plugins
+            for plural in plugin.watches
+        }
+        always = {PODS.plural, NODES.plural, NAMESPACES.plural}
+        return [one for plural, one in self._watched.items() if plural in always | declared]
+
+    def _all_watched(self) -> Iterator[Watched]:
+        yield Watched(PODS, Pod, self.pods)
+        yield Watched(NODES, Node, self.nodes)
+        yield Watched(NAMESPACES, Namespace, self.namespaces)
+        for resource, kind in _WORKLOADS:
+            yield Watched(resource, kind, WorkloadFeed(self.cluster, kind))
+        yield Watched(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, BudgetFeed(self.cluster))
 
     # One pod
 

@@ -12,14 +12,25 @@ from rich.console import Console
 
 from moorage.cli.options import output_option, verbosity_option
 from moorage.cli.output import notice, print_document, print_renderable, table
-from moorage.config import KubeSchedulerConfiguration, load_configuration
+from moorage.config import (
+    KubeSchedulerConfiguration,
+    default_configuration,
+    load_configuration,
+)
 from moorage.config.leaving_out import leave_out, named_plugins
 from moorage.config.producers import assemble
 from moorage.errors import ConfigurationError
 from moorage.framework.handle import Services
 from moorage.framework.host import Registry, discover
 from moorage.framework.profile import Framework
-from moorage.replay import Assemble, Report, read_recording, replay
+from moorage.replay import (
+    Assemble,
+    Report,
+    is_requeue_recording,
+    read_recording,
+    replay,
+    replay_requeueing,
+)
 
 __all__ = ["command"]
 
@@ -42,9 +53,9 @@ _DIFFERENCES = ("SCENARIO", "STEP", "POD", "WHAT", "NODE", "PLUGIN", "EXPECTED",
 def command(recordings: Sequence[Path], config: Path | None, output: str) -> int:
     """Replay recorded decisions and print, per family, how many steps are equal.
 
-    A RECORDING is one JSON scenario a line, plain or .gz. Plugins that are not installed are
-    named once and left out of the comparison. Exit code 0 when all steps are equal, 1 when any
-    differs.
+    A RECORDING is one JSON scenario a line, plain or .gz; or one JSON list of cases that say which
+    event makes a refused pod be tried again. Plugins that are not installed are named once and left
+    out of the comparison. Exit code 0 when all steps are equal, 1 when any differs.
     """
     registry = discover()
     missing: set[str] = set()
@@ -53,13 +64,20 @@ def command(recordings: Sequence[Path], config: Path | None, output: str) -> int
     with console.status("reading") if console.is_terminal else nullcontext() as progress:
         for path in recordings:
             recording = read_recording(path)
-            configuration = _configuration(path, config)
-            names = named_plugins(configuration) | recording.plugins()
+            about_requeueing = is_requeue_recording(path)
+            configuration = _configuration(path, config, optional=about_requeueing)
+            names = named_plugins(configuration)
+            if not about_requeueing:
+                names |= recording.plugins()
             absent = frozenset(names.difference(registry.names()))
             missing |= absent
             if progress is not None:
                 progress.update(f"{recording.family}: replaying")
-            reports.append(replay(recording, _assembler(configuration, registry, absent), absent))
+            assembler = _assembler(configuration, registry, absent)
+            if about_requeueing:
+                reports.append(replay_requeueing(path, assembler, absent))
+            else:
+                reports.append(replay(recording, assembler, absent))
     if missing:
         notice(
             f"these plugins are not installed and left out of the comparison: "
@@ -69,9 +87,13 @@ def command(recordings: Sequence[Path], config: Path | None, output: str) -> int
     return _DIFFERS if any(report.differing for report in reports) else 0
 
 
-def _configuration(recording: Path, config: Path | None) -> KubeSchedulerConfiguration:
+def _configuration(
+    recording: Path, config: Path | None, *, optional: bool
+) -> KubeSchedulerConfiguration:
     path = config or recording.parent / "config.yaml"
     if config is None and not path.is_file():
+        if optional:
+            return default_configuration(("default-scheduler",))
         raise ConfigurationError(
             f"{path}: no such file; name the configuration that {recording.name} was made with: "
             "--config FILE"

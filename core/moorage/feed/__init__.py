@@ -6,7 +6,7 @@ itself, and which pod is tried when. No I/O, no await, no clock: a simulation fe
 own. May import `queueing`, `framework`, `cache`, `api`, `model`, `errors`.
 
 `following.py` turns batches into arrivals and departures, one object at a time, and finds what a
-new list silently lacks; `pods.py`, `nodes.py`, `namespaces.py` and `informed.py` say what those mean.
+new list silently lacks; `pods.py`, `nodes.py`, `namespaces.py`, `stored.py` and `informed.py` say what those mean.
 """
 
 from __future__ import annotations
@@ -16,5 +16,14 @@ from moorage.feed.informed import InformedFeed
 from moorage.feed.namespaces import NamespaceFeed
 from moorage.feed.nodes import NodeFeed
 from moorage.feed.pods import PodFeed
+from moorage.feed.stored import BudgetFeed, WorkloadFeed
 
-__all__ = ["Feed", "InformedFeed", "NamespaceFeed", "NodeFeed", "PodFeed"]
+__all__ = [
+    "BudgetFeed",
+    "Feed",
+    "InformedFeed",
+    "NamespaceFeed",
+    "NodeFeed",
+    "PodFeed",
+    "WorkloadFeed",
+]

@@ -55,7 +55,9 @@ class Plugin:
     every pod. A plugin that sets `filter_depends` promises that `pre_filter` looks only at the pod
     and the named facts, and `filter` or `filter_nodes` moreover only at what is declared of the
     row asked for; with `score_depends` the same goes for `pre_score` and `score`, which may then
-    be asked about nodes that did not pass the filters. `extra_fields` names fields of API objects
+    be asked about nodes that did not pass the filters. `watches` names the kinds of objects, by
+    plural, that the plugin reads through its handle besides pods, nodes and namespaces, such as
+    ``services``; for kinds that Moorage has no record of, see `Handle.informer`. `extra_fields` names fields of API objects
     that the plugin reads and that are not decoded otherwise:
     ``{"Pod": {"metadata.annotations": dict[str, str]}}``.
     """
@@ -63,6 +65,7 @@ class Plugin:
     Args: ClassVar[type[PluginArgs]] = PluginArgs
     filter_depends: ClassVar[Depends | None] = None
     score_depends: ClassVar[Depends | None] = None
+    watches: ClassVar[tuple[str, ...]] = ()
     extra_fields: ClassVar[dict[str, dict[str, Any]]] = {}
 
     def __init__(self, args: Any, handle: Handle) -> None:  # noqa: ANN401 - of type self.Args, which subclasses narrow

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from moorage.cycle import Decision
 from moorage.replay.recording import RecordedStep
 
-__all__ = ["Difference", "differences", "refused_only_by"]
+__all__ = ["Difference", "differences", "refused_only_by", "refused_only_by_plugins"]
 
 _REASONS_OF = {
     "PodTopologySpread": ("node(s) didn't match pod topology spread constraints",),
@@ -68,11 +68,16 @@ def differences(
 
 def refused_only_by(recorded: RecordedStep, missing: frozenset[str]) -> bool:
     """Say whether all reasons recorded for a refused pod come from plugins that are missing."""
-    reasons = _reasons(recorded.message)
+    return refused_only_by_plugins(recorded.message, missing)
+
+
+def refused_only_by_plugins(message: str, plugins: frozenset[str]) -> bool:
+    """Say whether all reasons in a message come from some of these plugins."""
+    reasons = _reasons(message)
     return bool(reasons) and all(
         any(
             reason.startswith(beginning)
-            for plugin in missing
+            for plugin in plugins
             for beginning in _REASONS_OF.get(plugin, ())
         )
         for reason in reasons

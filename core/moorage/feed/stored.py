@@ -1,0 +1,67 @@
+"""Objects that are only kept: services, controllers of pods, disruption budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Generic, TypeVar, cast
+
+from moorage.cache.cluster import ClusterCache
+from moorage.cache.workloads import WorkloadIdentity, identity_of
+from moorage.feed.following import Feed
+from moorage.model.disruption import PodDisruptionBudget
+from moorage.model.workloads import Workload
+
+__all__ = ["BudgetFeed", "WorkloadFeed"]
+
+W = TypeVar("W", bound=Workload)
+
+
+class WorkloadFeed(Feed[W], Generic[W]):
+    """Keeps one kind of workload in the cache up to date; wakes nobody."""
+
+    def __init__(self, cluster: ClusterCache, kind: type[W]) -> None:
+        self._cluster = cluster
+        self._kind = kind
+
+    def identity(self, item: W) -> WorkloadIdentity:
+        """Return the workload's kind, namespace and name."""
+        return identity_of(item)
+
+    def identities(self) -> Iterable[WorkloadIdentity]:
+        """Return the identities of all workloads of this kind."""
+        return [
+            identity_of(workload)
+            for workload in self._cluster.workloads
+            if isinstance(workload, self._kind)
+        ]
+
+    def put(self, item: W) -> None:
+        """Take in a workload."""
+        self._cluster.set_workload(item)
+
+    def drop(self, identity: Hashable) -> None:
+        """Forget a workload."""
+        self._cluster.remove_workload(cast("WorkloadIdentity", identity))
+
+
+class BudgetFeed(Feed[PodDisruptionBudget]):
+    """Keeps the disruption budgets in the cache up to date; wakes nobody."""
+
+    def __init__(self, cluster: ClusterCache) -> None:
+        self._budgets = cluster.budgets
+
+    def identity(self, item: PodDisruptionBudget) -> tuple[str, str]:
+        """Return the budget's namespace and name."""
+        return item.metadata.namespace, item.metadata.name
+
+    def identities(self) -> Iterable[tuple[str, str]]:
+        """Return the identities of all budgets."""
+        return [self.identity(budget) for budget in self._budgets]
+
+    def put(self, item: PodDisruptionBudget) -> None:
+        """Take in a budget."""
+        self._budgets.put(item)
+
+    def drop(self, identity: Hashable) -> None:
+        """Forget a budget."""
+        self._budgets.drop(*cast("tuple[str, str]", identity))
