@@ -168,14 +168,21 @@ class Session:
 
     def wanted(self) -> list[Watched]:
         """Return what must be watched: pods, nodes, namespaces, and what plugins declare."""
-        declared = {
-            plural
+        always = {PODS.plural, NODES.plural, NAMESPACES.plural}
+        return [
+            one
+            for plural, one in self._watched.items()
+            if plural in always or self.watchers_of(plural)
+        ]
+
+    def watchers_of(self, plural: str) -> frozenset[str]:
+        """Return the plugins that declare to read a kind of object."""
+        return frozenset(
+            plugin.name
             for framework in self.frameworks.values()
             for plugin in framework.plugins
-            for plural in plugin.watches
-        }
-        always = {PODS.plural, NODES.plural, NAMESPACES.plural}
-        return [one for plural, one in self._watched.items() if plural in always | declared]
+            if plural in plugin.watches
+        )
 
     def _all_watched(self) -> Iterator[Watched]:
         yield Watched(PODS, Pod, self.pods)

@@ -36,6 +36,7 @@ from moorage.runner.watching import (
     POD_SELECTOR,
     Watch,
     cluster_reflectors,
+    declared_watches,
     informed_reflectors,
 )
 from moorage.session import Failure, Session
@@ -157,6 +158,7 @@ class Runner:
         self._watches = [
             Watch(nodes, session.nodes),
             Watch(namespaces, session.namespaces),
+            *await declared_watches(client, session),
             *(
                 Watch(reflector, session.informed(informer))
                 for informer, reflector in await informed_reflectors(client, session)

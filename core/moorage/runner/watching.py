@@ -19,7 +19,14 @@ from moorage.framework.profile import Framework
 from moorage.model.decoding import Declaration, record_types
 from moorage.session import Session
 
-__all__ = ["BUDGET", "POD_SELECTOR", "Watch", "cluster_reflectors", "informed_reflectors"]
+__all__ = [
+    "BUDGET",
+    "POD_SELECTOR",
+    "Watch",
+    "cluster_reflectors",
+    "declared_watches",
+    "informed_reflectors",
+]
 
 _logger = logging.getLogger(__name__)
 
@@ -77,6 +84,34 @@ def cluster_reflectors(
     )
 
 
+async def declared_watches(client: ApiClient, session: Session) -> list[Watch]:
+    """Watch the further kinds of objects that plugins declare (`Plugin.watches`).
+
+    What the server does not serve is left out, with a notice that names who goes without. Raises
+    ApiError (403 names the missing rule), UnreachableError.
+    """
+    found = []
+    for watched in session.wanted():
+        if watched.resource in {PODS, NODES, NAMESPACES}:
+            continue
+        reflector: Reflector[Any] = Reflector(client, watched.resource, watched.record)
+        try:
+            await reflector.probe()
+        except NotServedError:
+            _warn_of_absence(watched.resource, session.watchers_of(watched.resource.plural))
+            continue
+        found.append(Watch(reflector, watched.feed))
+    return found
+
+
+def _warn_of_absence(resource: Resource, plugins: Iterable[str]) -> None:
+    _logger.warning(
+        "The API server does not serve %s; plugin %s goes without",
+        resource,
+        ", ".join(sorted(plugins)),
+    )
+
+
 async def informed_reflectors(
     client: ApiClient, session: Session
 ) -> list[tuple[Informer, Reflector[Any]]]:
@@ -93,11 +128,7 @@ async def informed_reflectors(
         try:
             await reflector.probe()
         except NotServedError:
-            _logger.warning(
-                "The API server does not serve %s; plugin %s goes without",
-                resource,
-                ", ".join(sorted(informer.asked_by)),
-            )
+            _warn_of_absence(resource, informer.asked_by)
             continue
         found.append((informer, reflector))
     return found
