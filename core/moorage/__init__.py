@@ -12,10 +12,11 @@ this is provisional.
 
 from __future__ import annotations
 
-from moorage.cache import LabelColumnView, NodeInfo, NodesView
+from moorage.cache import BudgetStore, LabelColumnView, NodeInfo, NodesView, PodsOnRows
 from moorage.errors import ConfigurationError, MoorageError, PluginError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.dry_run import DryRun
 from moorage.framework.handle import Handle, Services
 from moorage.framework.hints import EventHint, QueueingHint
 from moorage.framework.host import Registry, discover
@@ -37,12 +38,14 @@ __all__ = [
     "SKIP",
     "SUCCESS",
     "ActionType",
+    "BudgetStore",
     "ClusterEvent",
     "Code",
     "ConfigurationError",
     "CycleState",
     "Depends",
     "Diagnosis",
+    "DryRun",
     "EventHint",
     "EventResource",
     "Framework",
@@ -62,6 +65,7 @@ __all__ = [
     "Pod",
     "PodGroup",
     "PodInfo",
+    "PodsOnRows",
     "QueuedPod",
     "QueueingHint",
     "Registry",

@@ -183,8 +183,11 @@ def post_filter(
 ) -> Nomination | Verdict | None:
     """Try to make room for a pod that no node let pass.
 
-    Called in order until one answers with a `moorage.Nomination` (the pod is to be tried there
-    later) or with a fault. The text of a refusal is added to the pod's message.
+    Called in order until one answers with a `moorage.Nomination` of a node: the pod is to be tried
+    there later, and what the others said is dropped. The text of a refusal, and of a nomination
+    that clears an earlier one, is added to the pod's message. An UnschedulableAndUnresolvable or an
+    Error ends it, with its own text alone; the pod stays refused. An exception is a fault.
+    `diagnosis` says why the nodes were refused, and rehearses the filters with other pods.
     """
 
 
