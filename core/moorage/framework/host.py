@@ -13,14 +13,18 @@ from dataclasses import dataclass, field
 
 import importlib_metadata
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
+from moorage.cache.cluster import ClusterCache
 from moorage.errors import PluginError
-from moorage.framework.plugin import Plugin
+from moorage.framework.plugin import Depends, Plugin, PluginArgs
 from moorage.framework.points import HOOK_ARGUMENTS, hooks_of, may_be_async
 
-__all__ = ["GROUP", "PluginSource", "Registry", "discover", "moorage_version"]
+__all__ = ["GROUP", "PluginSource", "Registry", "discover", "moorage_version", "worded"]
 
 GROUP = "moorage.plugins"
+
+_BY_NAME_ONLY = frozenset({inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +48,7 @@ class PluginSource:
         """Import the plugin and check its hooks; PluginError says what is wrong with it."""
         if not self._loaded:
             found = self.plugin if self.plugin is not None else self._import()
+            _check_declarations(found, self)
             _check_hooks(found, self)
             self._loaded.append(found)
         return self._loaded[0]
@@ -53,11 +58,11 @@ class PluginSource:
         assert self.entry_point is not None  # noqa: S101 - a source has a class or an entry point
         try:
             found = self.entry_point.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # Whatever a module raises when imported is that plugin's fault, and nobody else's.
             raise PluginError(
                 f"plugin {self.name!r} of {self.origin} cannot be imported from "
-                f"{self.entry_point.value}: {type(error).__name__}: {error}"
+                f"{self.entry_point.value}: {worded(error)}"
             ) from error
         if not (isinstance(found, type) and issubclass(found, Plugin)):
             raise PluginError(
@@ -153,9 +158,36 @@ def _built_for(distribution: importlib_metadata.Distribution | None) -> str:
             requirement = Requirement(text)
         except InvalidRequirement:
             continue
-        if requirement.name == "moorage" and requirement.marker is None:
-            return text
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if canonicalize_name(requirement.name) == "moorage" and applies:
+            return f"moorage{requirement.specifier}"
     return ""
+
+
+def worded(error: BaseException) -> str:
+    """Say in one line what was raised."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _check_declarations(plugin: type[Plugin], source: PluginSource) -> None:
+    """Refuse class attributes that the host cannot use."""
+    where = f"plugin {source.name!r} of {source.origin}"
+    if not (isinstance(plugin.Args, type) and issubclass(plugin.Args, PluginArgs)):
+        raise PluginError(f"{where}: Args is not a subclass of moorage.PluginArgs")
+    known = ClusterCache().facts
+    for attribute in ("filter_depends", "score_depends"):
+        depends = getattr(plugin, attribute)
+        if depends is None:
+            continue
+        if not isinstance(depends, Depends):
+            raise PluginError(f"{where}: {attribute} is not a moorage.Depends")
+        unknown = [fact for fact in depends.facts if fact not in known]
+        if unknown:
+            raise PluginError(
+                f"{where}: {attribute} names the fact {unknown[0]!r}, which does not exist; "
+                f"there are {', '.join(sorted(known))}"
+            )
 
 
 def _check_hooks(plugin: type[Plugin], source: PluginSource) -> None:
@@ -174,8 +206,13 @@ def _check_hooks(plugin: type[Plugin], source: PluginSource) -> None:
         method = getattr(plugin, hook, None)
         if method is None:
             raise PluginError(f"{where} implements hook {hook!r} under another name; rename it")
+        if isinstance(inspect.getattr_static(plugin, hook), (staticmethod, classmethod)):
+            raise PluginError(
+                f"{where}: hook {hook!r} is a static or class method; make it a plain method"
+            )
         _check_arguments(method, hook, offered, where)
-        if inspect.iscoroutinefunction(method) and not may_be_async(hook):
+        is_async = inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
+        if is_async and not may_be_async(hook):
             raise PluginError(
                 f"{where}: hook {hook!r} is async, but it runs inline between two pods; "
                 "make it a plain function"
@@ -189,4 +226,10 @@ def _check_arguments(method: object, hook: str, offered: tuple[str, ...], where:
         raise PluginError(
             f"{where}: hook {hook!r} asks for {', '.join(map(repr, unknown))}; it offers "
             f"{', '.join(offered) or 'no arguments'}"
+        )
+    named = [parameter.name for parameter in parameters if parameter.kind in _BY_NAME_ONLY]
+    if named:
+        raise PluginError(
+            f"{where}: hook {hook!r} takes {', '.join(map(repr, named))} by keyword only; hooks "
+            "are called with positions, so take the '*' out"
         )
