@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
+from functools import total_ordering
+from operator import itemgetter, lt
 from typing import Any, NamedTuple
 
 import pluggy
@@ -18,12 +20,12 @@ from moorage.errors import PluginError
 from moorage.framework import hookspecs
 from moorage.framework.handle import Handle, Services
 from moorage.framework.hints import EventHint
-from moorage.framework.host import PluginSource, Registry
+from moorage.framework.host import PluginSource, Registry, worded
 from moorage.framework.plugin import PROJECT, Plugin, PluginArgs
 from moorage.framework.points import HOOK_ARGUMENTS, POINTS, hooks_of, points_of
 from moorage.framework.queued_pod import QueuedPod
-from moorage.framework.verdict import SUCCESS, Verdict
-from moorage.model.events import ALL
+from moorage.framework.verdict import SUCCESS, Code, Verdict
+from moorage.model.events import ALL, ClusterEvent
 from moorage.model.pods import Pod
 
 _log = logging.getLogger(__name__)
@@ -36,10 +38,11 @@ _REFUSING = ("pre_enqueue", "pre_filter", "filter", "reserve", "permit", "pre_bi
 class ArgumentsError(PluginError):
     """Arguments that a plugin refuses; `validation` says which and why."""
 
-    def __init__(self, plugin: str, validation: ValidationError) -> None:
+    def __init__(self, plugin: str, validation: ValidationError, *, origin: str = "") -> None:
         first = validation.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        super().__init__(f"plugin {plugin!r}: args.{where}: {first['msg']}")
+        where = ".".join(("args", *map(str, first["loc"])))
+        of = f" of {origin}" if origin else ""
+        super().__init__(f"plugin {plugin!r}{of}: {where}: {first['msg']}")
         self.plugin = plugin
         self.validation = validation
 
@@ -88,6 +91,7 @@ class Framework:
             for point in POINTS
         }
         self._sort = self.points["queue_sort"][0] if self.points["queue_sort"] else None
+        self._last_key: Any = None
         self.hints: Mapping[str, tuple[EventHint, ...]] = {}
 
     def hook(self, plugin: str, name: str, weight: int = 0) -> Hook | None:
@@ -114,12 +118,18 @@ class Framework:
         A plugin that fails here must not cost a pod its place in the queue: the fault is logged
         and the pod is sorted by priority and time.
         """
-        if self._sort is not None:
-            try:
-                return self._sort.call(queued)
-            except Exception as error:  # noqa: BLE001 - any fault of a plugin
-                _log.error("%s (pod %s)", self.fault(self._sort, error), queued.key)
-        return -queued.info.priority, queued.timestamp
+        by_rank = -queued.info.priority, queued.timestamp
+        if self._sort is None:
+            return by_rank
+        try:
+            key = self._sort.call(queued)
+            # A key that does not compare would bring the queue down when it is sifted.
+            lt(key, key if self._last_key is None else self._last_key)
+        except Exception as error:  # noqa: BLE001 - any fault of a plugin
+            _log.error("%s (pod %s)", self.fault(self._sort, error), queued.key)
+            return _Last(by_rank)
+        self._last_key = key
+        return key
 
     def pre_enqueue(self, pod: Pod) -> Verdict:
         """Ask the PreEnqueue plugins in order; return the first refusal, or Success."""
@@ -145,11 +155,8 @@ class Framework:
                 hints[plugin.name] = tuple(hook.call())
             except Exception as error:
                 raise self.fault(hook, error) from error
-            if not all(isinstance(hint, EventHint) for hint in hints[plugin.name]):
-                raise PluginError(
-                    f"plugin {plugin.name!r} ({self.origin(plugin.name)}) returned something "
-                    "that is not a moorage.EventHint from events_to_register"
-                )
+            for hint in hints[plugin.name]:
+                self._check_hint(hook, hint)
         self.hints = hints
 
     # Faults
@@ -159,7 +166,13 @@ class Framework:
         if answer is None:
             return SUCCESS
         if isinstance(answer, Verdict):
-            return answer if answer.plugin else answer.of(hook.plugin)
+            wrong = _wrong_verdict(answer.code, answer.reasons)
+            if not wrong:
+                return answer.of(hook.plugin)
+            raise PluginError(
+                f"plugin {hook.plugin!r} ({self.origin(hook.plugin)}) returned a Verdict with "
+                f"{wrong} from {hook.name}; make it with Verdict.unschedulable('why') and the like"
+            )
         raise PluginError(
             f"plugin {hook.plugin!r} ({self.origin(hook.plugin)}) returned "
             f"{type(answer).__name__} from {hook.name}, which takes a Verdict or None"
@@ -167,12 +180,21 @@ class Framework:
 
     def fault(self, hook: Hook, error: BaseException) -> PluginError:
         """Word what went wrong in a hook: one sentence with plugin, distribution and hook."""
-        if isinstance(error, PluginError):
+        if isinstance(error, PluginError) and f"plugin {hook.plugin!r}" in str(error):
             return error
         return PluginError(
             f"plugin {hook.plugin!r} ({self.origin(hook.plugin)}) raised in {hook.name}: "
-            f"{type(error).__name__}: {error}"
+            f"{worded(error)}"
         )
+
+    def _check_hint(self, hook: Hook, hint: object) -> None:
+        """Raise PluginError for what is no EventHint, or one that the queue cannot use."""
+        wrong = _wrong_hint(hint)
+        if wrong:
+            raise PluginError(
+                f"plugin {hook.plugin!r} ({self.origin(hook.plugin)}) returned {wrong} from "
+                "events_to_register"
+            )
 
     # Life cycle
 
@@ -226,7 +248,8 @@ def new_framework(
         plugins = _everywhere(registry, plugins)
     unknown = plugins.keys() - POINTS.keys()
     if unknown:
-        raise PluginError(f"{min(unknown)!r} is no extension point; there are {list(POINTS)}")
+        raise PluginError(f"{min(unknown)!r} is no extension point; there are {', '.join(POINTS)}")
+    _check_names(plugins)
     names = list(dict.fromkeys(name for point in POINTS for name, _ in plugins.get(point, ())))
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(hookspecs)
@@ -259,6 +282,19 @@ def _everywhere(
     return points
 
 
+def _check_names(points: Mapping[str, Sequence[tuple[str, int]]]) -> None:
+    """Refuse a plugin that stands twice at a point, and two that sort the queue."""
+    for point, pairs in points.items():
+        for name, count in Counter(name for name, _ in pairs).items():
+            if count > 1:
+                raise PluginError(f"plugin {name!r} is enabled {count} times at {point}")
+    sorting = [name for name, _ in points.get("queue_sort", ())]
+    if len(sorting) > 1:
+        raise PluginError(
+            f"plugins {' and '.join(map(repr, sorting))} both sort the queue; enable one of them"
+        )
+
+
 def _make(
     source: PluginSource,
     args: Mapping[str, Any] | PluginArgs | None,
@@ -266,19 +302,30 @@ def _make(
     profile_name: str,
 ) -> Plugin:
     plugin = source.load()
-    if not isinstance(args, PluginArgs):
+    where = f"plugin {source.name!r} of {source.origin}"
+    if isinstance(args, PluginArgs):
+        if not isinstance(args, plugin.Args):
+            raise PluginError(
+                f"{where} takes {plugin.Args.__qualname__}, not {type(args).__qualname__}"
+            )
+    else:
         try:
-            args = plugin.Args.model_validate(args or {})
+            args = plugin.Args.model_validate({} if args is None else args)
         except ValidationError as error:
-            raise ArgumentsError(source.name, error) from error
+            raise ArgumentsError(source.name, error, origin=source.origin) from error
+        except Exception as error:
+            # A validator of the plugin's may raise what pydantic does not expect.
+            raise PluginError(f"{where} failed on its args: {worded(error)}") from error
     handle = Handle(services, plugin_name=source.name, profile_name=profile_name)
     try:
-        return plugin(args, handle)
+        made = plugin(args, handle)
     except Exception as error:
         raise PluginError(
-            f"plugin {source.name!r} of {source.origin} cannot be made for profile "
-            f"{profile_name!r}: {type(error).__name__}: {error}"
+            f"{where} cannot be made for profile {profile_name!r}: {worded(error)}"
         ) from error
+    if getattr(made, "handle", None) is not handle:
+        raise PluginError(f"{where}: its __init__ must call super().__init__(args, handle)")
+    return made
 
 
 def _register(manager: pluggy.PluginManager, plugin: Plugin, source: PluginSource) -> None:
@@ -301,6 +348,46 @@ def _check_points(framework: Framework, enabled: Mapping[str, Sequence[tuple[str
                     f"plugin {name!r} is enabled at {point} in profile "
                     f"{framework.profile_name!r} but does not implement it"
                 )
+
+
+def _wrong_verdict(code: object, reasons: object) -> str:
+    """Name what no Verdict can have: NamedTuples take anything."""
+    if not isinstance(code, Code):
+        return f"code {code!r}"
+    if not isinstance(reasons, tuple) or not all(isinstance(reason, str) for reason in reasons):
+        return f"reasons {reasons!r}"
+    return ""
+
+
+def _wrong_hint(hint: object) -> str:
+    if not isinstance(hint, EventHint):
+        return f"{type(hint).__name__}, which is not a moorage.EventHint,"
+    event: object = hint.event
+    if not isinstance(event, ClusterEvent):
+        return f"an EventHint of {event!r}, which is not a moorage.ClusterEvent,"
+    function: object = hint.hint
+    if function is not None and not callable(function):
+        return f"an EventHint with {function!r}, which cannot be called,"
+    return ""
+
+
+@total_ordering
+class _Last:
+    """The key of a pod that a plugin failed to sort: behind all others, by rank among its like."""
+
+    __slots__ = ("_rank",)
+
+    def __init__(self, rank: tuple[int, float]) -> None:
+        self._rank = rank
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Last) and self._rank == other._rank
+
+    def __lt__(self, other: object) -> bool:
+        return isinstance(other, _Last) and self._rank < other._rank
+
+    def __hash__(self) -> int:
+        return hash(self._rank)
 
 
 def _adapt(method: Callable[..., Any], offered: tuple[str, ...]) -> Callable[..., Any]:
