@@ -72,7 +72,9 @@ def test_every_extension_point_is_named() -> None:
 def test_every_public_name_has_its_line(module: object) -> None:
     """Once under its module, and no name that is gone."""
     name = getattr(module, "__name__", "")
-    listed = re.findall(r"^\| `(\w+)` \| .{8,} \|$", section("public-names.md", f"`{name}`"), re.MULTILINE)
+    listed = re.findall(
+        r"^\| `(\w+)` \| .{8,} \|$", section("public-names.md", f"`{name}`"), re.MULTILINE
+    )
 
     assert sorted(listed) == sorted(getattr(module, "__all__", ()))
 
