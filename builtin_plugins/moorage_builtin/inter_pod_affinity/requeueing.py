@@ -11,7 +11,8 @@ __all__ = ["Requeueing"]
 
 _QUEUE = moorage.QueueingHint.QUEUE
 _SKIP = moorage.QueueingHint.SKIP
-_MOST_KEPT = 65536
+_NO_TERMS = AffinityTerms()
+_MOST_KEPT = 16384
 
 
 class Requeueing:
@@ -22,8 +23,8 @@ class Requeueing:
 
     def __init__(self, handle: moorage.Handle) -> None:
         self._handle = handle
-        # By identity, which holds while the pod is kept here: hints come once per pod and event.
-        self._compiled: dict[int, tuple[moorage.Pod, AffinityTerms]] = {}
+        # Of waiting pods, which are asked about once an event; by uid, good for one version.
+        self._compiled: dict[str, tuple[moorage.Pod, AffinityTerms]] = {}
 
     def pod_changed(
         self, pod: moorage.Pod, before: moorage.Pod | None, after: moorage.Pod | None
@@ -104,14 +105,17 @@ class Requeueing:
         """Say whether a pod's own required anti-affinity means the waiting pod."""
         if other.spec.affinity is None:
             return False
-        return any(self._met(self._terms(other).anti_affinity, pod))
+        return any(self._met(affinity_terms(other).anti_affinity, pod))
 
     def _terms(self, pod: moorage.Pod) -> AffinityTerms:
-        kept = self._compiled.get(id(pod))
-        if kept is None:
+        """Compile the terms of a waiting pod, once for all events that it lives through."""
+        if pod.spec.affinity is None:
+            return _NO_TERMS
+        kept = self._compiled.get(pod.metadata.uid)
+        if kept is None or kept[0] is not pod:
             if len(self._compiled) >= _MOST_KEPT:
                 self._compiled.clear()
-            kept = self._compiled[id(pod)] = (pod, affinity_terms(pod))
+            kept = self._compiled[pod.metadata.uid] = (pod, affinity_terms(pod))
         return kept[1]
 
 
