@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import moorage
-from moorage.model import InvalidSelectorError
+from moorage.model import InvalidSelectorError, Workload
 from moorage_builtin.pod_topology_spread.constraints import Constraint, InvalidConstraintError
 from moorage_builtin.pod_topology_spread.inclusion import Inclusion
 
@@ -114,18 +114,14 @@ class Requeueing:
             return None
 
 
-def after_workload(pod: moorage.Pod, before: object, after: object) -> moorage.QueueingHint:
-    """Retry pods of the namespace that have default constraints."""
-    metadata = getattr(after or before, "metadata", None)
-    if metadata is None:
-        workload = after or before
-        assert isinstance(workload, dict)  # noqa: S101 - a record, or an object as the API has it
-        namespace = workload.get("metadata", {}).get("namespace", "")
-    else:
-        namespace = metadata.namespace
-    if namespace != pod.metadata.namespace or pod.spec.topology_spread_constraints:
+def after_workload(
+    pod: moorage.Pod, before: Workload | None, after: Workload | None
+) -> moorage.QueueingHint:
+    """Retry pods of the namespace that have default constraints, or had."""
+    workload = after or before
+    if workload is None or workload.metadata.namespace != pod.metadata.namespace:
         return _SKIP
-    return _QUEUE
+    return _SKIP if pod.spec.topology_spread_constraints else _QUEUE
 
 
 def _counts(constraint: Constraint, pod: moorage.Pod | None) -> bool:
