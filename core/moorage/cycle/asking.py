@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.cache import NodeInfo, NodesView
+from moorage.cache import NodeInfo, NodesView, PodsOnRows
 from moorage.cycle.steps import Step
 from moorage.errors import PluginError
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.points import POINT_LABELS
 from moorage.framework.profile import Framework, Hook
 from moorage.framework.scaling import HIGHEST_SCORE
 from moorage.framework.verdict import SUCCESS, Code, Verdict
@@ -38,17 +39,23 @@ class Asker:
 
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
+        self._activity = framework.services.activity
+        self._metrics = framework.services.metrics.profile(framework.profile_name)
+        self._is_sampled = False
+        self.pre_filter_seconds = 0.0
+        """How long `pre_filter` hooks have taken since `begin`."""
+        self.pre_score_seconds = 0.0
+        """How long `pre_score` hooks have taken since `begin`."""
+
+    def begin(self) -> None:
+        """Begin a cycle, of which perhaps each plugin is timed by itself."""
+        self._is_sampled = self._metrics.is_sampled()
+        self.pre_filter_seconds = self.pre_score_seconds = 0.0
 
     def sign(self, hooks: Sequence[Hook], info: PodInfo) -> tuple[Hashable | None, ...]:
         """Ask for fragments; None where a plugin cannot sign the pod."""
-        fragments = []
         pod = info.pod
-        for hook in hooks:
-            try:
-                fragments.append(hook.call(pod, info))
-            except Exception as error:
-                raise self._framework.fault(hook, error) from error
-        signature = tuple(fragments)
+        signature = tuple([self._call(hook, pod, info) for hook in hooks])
         try:
             hash(signature)
         except TypeError:
@@ -64,7 +71,10 @@ class Asker:
         hook = step.pre_filter
         if hook is None:
             return PreFiltered()
+        step.evaluations.pre_filter.value += 1
+        begun = self._metrics.clock()
         answer = self._call(hook, state, info.pod, info, nodes)
+        self.pre_filter_seconds += self._metrics.clock() - begun
         if answer is None or isinstance(answer, Verdict):
             return PreFiltered(self._framework.check_verdict(hook, answer))
         if isinstance(answer, Iterable) and not isinstance(answer, str):
@@ -80,6 +90,7 @@ class Asker:
         hook = step.filter
         if hook is None:
             return None
+        step.evaluations.filter.value += 1
         if step.takes_nodes_singly:
             return self._filter_singly(hook, state, info, nodes)
         answer = self._call(hook, state, info.pod, info, nodes)
@@ -112,9 +123,12 @@ class Asker:
         hook = step.pre_score
         if hook is None:
             return True
+        step.evaluations.pre_score.value += 1
+        begun = self._metrics.clock()
         verdict = self._framework.check_verdict(
             hook, self._call(hook, state, info.pod, info, nodes)
         )
+        self.pre_score_seconds += self._metrics.clock() - begun
         if verdict.code is Code.SKIP:
             return False
         if not verdict.is_success:
@@ -128,6 +142,7 @@ class Asker:
         """Ask for raw scores: (n,) int64 or float64, finite."""
         hook = step.score
         assert hook is not None  # noqa: S101 - only scoring steps are asked
+        step.evaluations.score.value += 1
         if hook.name == "score":
             answer: Any = np.array(
                 [
@@ -196,6 +211,24 @@ class Asker:
         self._call(step.add_pods, clone, info.pod, nodes, positions, [pod for _, pod in added])
         return clone
 
+    def change_pods(
+        self,
+        step: Step,
+        state: CycleState,
+        info: PodInfo,
+        nodes: NodesView,
+        pods: PodsOnRows,
+        *,
+        change: int,
+    ) -> CycleState:
+        """Return a clone of the notes that reckons with pods added (1) to rows, or taken off (-1)."""
+        hook = step.add_pods if change > 0 else step.remove_pods
+        if hook is None:
+            return state
+        clone = state.clone()
+        self._call(hook, clone, info.pod, nodes, pods.positions, pods.pods())
+        return clone
+
     def _filter_singly(
         self, hook: Hook, state: CycleState, info: PodInfo, nodes: NodesView
     ) -> NDArray[np.int32]:
@@ -217,10 +250,26 @@ class Asker:
         return codes
 
     def _call(self, hook: Hook, *arguments: Any) -> Any:  # noqa: ANN401 - as the hook has them
+        activity = self._activity
+        activity.plugin, activity.hook = hook.plugin, hook.name
         try:
+            if self._is_sampled:
+                return self._timed(hook, arguments)
             return hook.call(*arguments)
         except Exception as error:
             raise self._framework.fault(hook, error) from error
+
+    def _timed(self, hook: Hook, arguments: tuple[Any, ...]) -> Any:  # noqa: ANN401 - as above
+        status = Code.ERROR.label
+        begun = self._metrics.clock()
+        try:
+            answer = hook.call(*arguments)
+            status = answer.code.label if isinstance(answer, Verdict) else SUCCESS.code.label
+        finally:
+            point = POINT_LABELS.get(hook.name)
+            if point is not None:
+                self._metrics.plugin(hook.plugin, point, status, self._metrics.clock() - begun)
+        return answer
 
     def _wrong(self, hook: Hook, wanted: str, answer: object) -> PluginError:
         return PluginError(

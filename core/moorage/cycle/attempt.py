@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.cache import ClusterCache, NodesView
+from moorage.cache import ClusterCache, NodesView, PodsOnRows
 from moorage.cycle.asking import Asker, PreFiltered
 from moorage.cycle.combined import NOT_FEASIBLE, CombinedAnswers
 from moorage.cycle.decision import Decision, Details
+from moorage.cycle.dry_run import FilterRun, RowFilters
 from moorage.cycle.steps import Plan, Step
 from moorage.errors import PluginError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Diagnosis, Refusals
 from moorage.framework.nomination import Nomination
-from moorage.framework.profile import Framework
+from moorage.framework.profile import Framework, Hook
 from moorage.framework.verdict import Code, Verdict
 from moorage.model.pod_info import PodInfo
 
@@ -52,6 +54,7 @@ class Profile:
         self.asker = asker
         self.nominator = nominator
         self.generator = framework.services.generator
+        self.metrics = framework.services.metrics.profile(framework.profile_name)
         self.next_start = 0
 
 
@@ -74,14 +77,19 @@ class Attempt:
         self._expected_codes: dict[Step, NDArray[np.int32]] = {}
         self._names: frozenset[str] | None = None
         self._excluded_by: frozenset[str] = frozenset()
+        self.filtered_at = self.refused_at = 0.0
+        """When filtering ended, and PostFilter began, by the clock of the metrics."""
 
     def run(self) -> Decision:
         """Filter, score, choose; PluginError where a plugin fails."""
         nodes = self._cluster.view()
         refusal = None if self._combined.is_plain else self._pre_filter(nodes)
         if refusal is not None:
-            return self._refused(Diagnosis(nodes, pre_filter=refusal))
-        rows = self._feasible()
+            return self._refused(Diagnosis(nodes, pre_filter=refusal, rehearse=self._rehearse))
+        rows = self._nominated()
+        if rows is None:
+            rows = self._feasible()
+        self.filtered_at = self._profile.metrics.clock()
         if rows is None:
             return self._choose_shared()
         if not rows.size:
@@ -127,6 +135,20 @@ class Attempt:
         self._excluded_by = frozenset(named_by)
         return refusal
 
+    def _nominated(self) -> NDArray[np.intp] | None:
+        """Return the row that the pod is nominated to, if it passes: then no other is looked at."""
+        pod = self._info.pod
+        nominations = self._profile.framework.services.nominations
+        if nominations is None:
+            name = pod.status.nominated_node_name
+        else:
+            name = nominations.node_of(pod.metadata.uid)
+        row = self._cluster.row(name) if name else None
+        if row is None or not self._combined.passes[row]:
+            return None
+        rows = self._passing_all(np.array([row], dtype=np.intp))
+        return rows if rows.size else None
+
     def _feasible(self) -> NDArray[np.intp] | None:
         """Return the rows that pass; None: exactly those of the shared answers."""
         combined = self._combined
@@ -135,17 +157,21 @@ class Attempt:
             named = {row for name in self._names if (row := self._cluster.row(name)) is not None}
             rows = np.array(sorted(named), dtype=np.intp)
             rows = rows[combined.passes[rows]]
-        self._expected = self._expected_pods()
-        singly = [step for step in self._combined.unshared if self._filters(step)]
-        if rows is None and not singly and not self._expected:
+        if rows is None and not self._unshared_filters and not self._expected:
             return None if combined.count else np.empty(0, dtype=np.intp)
-        if rows is None:
-            rows = combined.rows
+        return self._passing_all(combined.rows if rows is None else rows)
+
+    def _passing_all(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return those of the rows, all let pass by shared answers, that pass altogether."""
         if self._expected:
             rows = self._pass_with_expected(rows)
-        for step in singly:
+        for step in self._unshared_filters:
             rows = self._ask_unshared(step, rows)
         return rows
+
+    @property
+    def _unshared_filters(self) -> list[Step]:
+        return [step for step in self._combined.unshared if self._filters(step)]
 
     def _filters(self, step: Step) -> bool:
         shared = self._combined.answers.get(step)
@@ -193,6 +219,10 @@ class Attempt:
         return max(_FEWEST_SAMPLED, count * percentage // 100)
 
     # Pods that are expected on nodes
+
+    @cached_property
+    def _expected(self) -> dict[int, Sequence[PodInfo]]:
+        return self._expected_pods()
 
     def _expected_pods(self) -> dict[int, Sequence[PodInfo]]:
         nominator = self._profile.nominator
@@ -325,6 +355,7 @@ class Attempt:
             excluded_by=self._excluded_by,
             considered=considered,
             refusals=Refusals([step.name for step in steps], by, codes, explain),
+            rehearse=self._rehearse,
         )
 
     def _codes_of(
@@ -355,7 +386,8 @@ class Attempt:
 
     def _refused(self, diagnosis: Diagnosis) -> Decision:
         """Let the PostFilter plugins try to make room, then report."""
-        nomination = self._post_filter(diagnosis) if len(diagnosis.nodes) else None
+        self.refused_at = self._profile.metrics.clock()
+        made_room = self._post_filter(diagnosis) if len(diagnosis.nodes) else None
         code = Code.UNSCHEDULABLE
         if diagnosis.pre_filter is not None:
             code = diagnosis.pre_filter.code
@@ -365,30 +397,65 @@ class Attempt:
             verdict=Verdict(code, (diagnosis.message(),)),
             diagnosis=diagnosis,
             evaluated_count=self._cluster.node_count,
-            nomination=nomination,
+            nomination=None if made_room is None else made_room.node_name,
+            made_room=made_room,
             details=details,
         )
 
-    def _post_filter(self, diagnosis: Diagnosis) -> str | None:
+    def _post_filter(self, diagnosis: Diagnosis) -> Nomination | None:
         framework = self._profile.framework
         said: list[str] = []
-        nomination: str | None = None
+        cleared: Nomination | None = None
         for hook in framework.points["post_filter"]:
-            step = next((step for step in self._plan.asked if step.place == hook.place), None)
-            state = CycleState() if step is None else CycleState(self._state(step))
-            try:
-                answer: Any = hook.call(state, self._info.pod, self._info, diagnosis)
-                if isinstance(answer, Nomination):
-                    nomination = answer.node_name
-                    break
-                verdict = framework.check_verdict(hook, answer)
-            except Exception as error:
-                raise framework.fault(hook, error) from error
-            if verdict.code is Code.ERROR:
-                raise PluginError(verdict.message)
-            said.extend(verdict.reasons)
+            answer = self._ask_post_filter(hook, diagnosis)
+            if isinstance(answer, Nomination):
+                if answer.node_name:
+                    return answer
+                cleared = answer
+            elif answer.code in {Code.ERROR, Code.UNSCHEDULABLE_AND_UNRESOLVABLE}:
+                said = list(answer.reasons)
+                break
+            said.extend(answer.reasons)
         diagnosis.post_filter = ", ".join(said)
-        return nomination
+        return cleared
+
+    def _ask_post_filter(self, hook: Hook, diagnosis: Diagnosis) -> Nomination | Verdict:
+        framework = self._profile.framework
+        step = next((step for step in self._plan.asked if step.place == hook.place), None)
+        state = CycleState() if step is None else CycleState(self._state(step))
+        activity = framework.services.activity
+        activity.plugin, activity.hook = hook.plugin, hook.name
+        try:
+            answer: Any = hook.call(state, self._info.pod, self._info, diagnosis)
+            if isinstance(answer, Nomination):
+                return answer
+            return framework.check_verdict(hook, answer)
+        except Exception as error:
+            raise framework.fault(hook, error) from error
+
+    def _rehearse(self, positions: NDArray[np.intp]) -> FilterRun:
+        """Begin a dry run of the nodes at positions of the view of all."""
+        nodes = self._cluster.view().take(positions)
+        states: dict[Step, CycleState] = {}
+        known: dict[Step, NDArray[np.int32] | None] = {}
+        for step in self._plan.filters:
+            shared = self._combined.answers.get(step)
+            answer = self._pre_filtered.get(step) if shared is None else shared.pre_filtered
+            # Also where it refused before nodes were filtered: with other pods it might not.
+            if answer is not None and answer.verdict.code is Code.SKIP:
+                continue
+            states[step] = self._state(step)
+            if shared is not None and answer is not None and answer.verdict.is_success:
+                known[step] = None if shared.codes is None else shared.codes[nodes.rows]
+        place = {row: position for position, row in enumerate(nodes.rows.tolist())}
+        expected = [
+            (place[row], pod)
+            for row, pods in self._expected.items()
+            if row in place
+            for pod in pods
+        ]
+        filters = RowFilters(self._asker, self._info, states, nodes, known)
+        return FilterRun.begin(filters, nodes, PodsOnRows.of(self._cluster.columns, expected))
 
 
 def _no_name_left(named_by: list[str]) -> Verdict:

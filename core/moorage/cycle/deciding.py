@@ -8,6 +8,7 @@ from moorage.cycle.attempt import Attempt, Nominator, Profile
 from moorage.cycle.decision import Decision
 from moorage.cycle.kept import KeptAnswers
 from moorage.cycle.steps import Plan
+from moorage.cycle.timing import CycleTimes
 from moorage.errors import PluginError
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.profile import Framework
@@ -40,14 +41,20 @@ class Cycle:
 
         `details` asks for the names of the nodes that passed and all their scores.
         """
+        times = CycleTimes(self._profile)
         try:
             combined = self._kept.combined(queued)
+            times.looked_up(found=self._kept.found)
             combined.refresh_filters(queued.info)
-            return Attempt(self._profile, combined, queued.info, details=details).run()
+            attempt = Attempt(self._profile, combined, queued.info, details=details)
+            decision = attempt.run()
         except PluginError as error:
             # What was kept for this pod may be half done.
             self._kept.forget(queued)
+            self._profile.metrics.flushed("pod_failed")
             return Decision(queued.info, verdict=Verdict.error(str(error)))
+        times.decided(attempt, decision)
+        return decision
 
     def diagnose(self, queued: QueuedPod) -> Diagnosis:
         """Say for each node who refuses a pod and why, also where other nodes pass.

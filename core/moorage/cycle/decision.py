@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.nomination import Nomination
 from moorage.framework.verdict import SUCCESS, Verdict
 from moorage.model.pod_info import PodInfo
 
@@ -52,7 +53,8 @@ class Decision(NamedTuple):
     `node_name` and `row` where it goes, -1 and empty where nowhere; then `verdict` says whether it
     was refused or something went wrong, and `diagnosis` why. `feasible_count` nodes passed of
     `evaluated_count` looked at. `nomination`: the node it is to be tried on later (empty: an
-    earlier nomination is void; None: nothing changes). `states`: each plugin's notes by place in
+    earlier nomination is void; None: nothing changes), and `made_room` all that the plugin said that
+    chose it. `states`: each plugin's notes by place in
     the profile, for Reserve and what follows.
     """
 
@@ -64,6 +66,7 @@ class Decision(NamedTuple):
     feasible_count: int = 0
     evaluated_count: int = 0
     nomination: str | None = None
+    made_room: Nomination | None = None
     states: Mapping[int, CycleState] = {}
     details: Details | None = None
 

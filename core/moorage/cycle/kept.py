@@ -31,6 +31,8 @@ class KeptAnswers:
         self._answers: dict[tuple[Step, Hashable], PluginAnswers] = {}
         self._most_answers = 256
         self._combined: OrderedDict[Signature, CombinedAnswers] = OrderedDict()
+        self.found = False
+        """Whether answers about pods like the last one were at hand."""
 
     @property
     def nbytes(self) -> int:
@@ -46,6 +48,7 @@ class KeptAnswers:
         """
         signature = self._signature(queued)
         combined = self._combined.get(signature)
+        self.found = combined is not None
         if combined is None:
             combined = self._combine(signature)
             self._combined[signature] = combined

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from moorage.framework.plugin import Plugin
+from moorage.framework.points import POINT_LABELS
 from moorage.framework.profile import Framework, Hook
 from moorage.framework.scaling import HIGHEST_SCORE
+from moorage.metrics.families import CounterSeries
 
 __all__ = ["Plan", "Step"]
+
+
+class Evaluations(NamedTuple):
+    """What counts how often a plugin is asked, by point."""
+
+    pre_filter: CounterSeries
+    filter: CounterSeries
+    pre_score: CounterSeries
+    score: CounterSeries
+
+    @classmethod
+    def of(cls, framework: Framework, step: Step) -> Evaluations:
+        """Find the series of a plugin; where it has no such hook, one that nobody sees."""
+        metrics = framework.services.metrics.profile(framework.profile_name)
+
+        def series(hook: Hook | None) -> CounterSeries:
+            if hook is None:
+                return CounterSeries()
+            return metrics.evaluations(step.name, POINT_LABELS[hook.name])
+
+        return cls(*map(series, (step.pre_filter, step.filter, step.pre_score, step.score)))
 
 
 _AFTER_THE_CYCLE = ("reserve", "permit", "pre_bind", "bind", "post_bind")
@@ -33,11 +58,13 @@ class Step:
         self.explain = framework.hook(self.name, "explain")
         self.normalize = framework.hook(self.name, "normalize_scores")
         self.add_pods = framework.hook(self.name, "add_pods")
+        self.remove_pods = framework.hook(self.name, "remove_pods")
         self.sign = framework.hook(self.name, "sign")
         self.keeps_notes = any(
             _enabled(framework, point, self.name) is not None for point in _AFTER_THE_CYCLE
         )
         self.weight = self.score.weight if self.score else 0
+        self.evaluations = Evaluations.of(framework, self)
         self.is_shared = (
             self.sign is not None
             and ((self.filter or self.pre_filter) is None or plugin.filter_depends is not None)

@@ -31,6 +31,18 @@ class Activity:
         self.number += 1
         self.pod = self.plugin = self.hook = ""
 
+    def enter(self, plugin: str, hook: str, pod: str) -> tuple[str, str, str]:
+        """Note a call that may come in the middle of an attempt; returns what `leave` wants."""
+        before = self.plugin, self.hook, self.pod
+        self.number += 1
+        self.plugin, self.hook, self.pod = plugin, hook, pod
+        return before
+
+    def leave(self, before: tuple[str, str, str]) -> None:
+        """Note that such a call is over."""
+        self.number += 1
+        self.plugin, self.hook, self.pod = before
+
     def now(self) -> tuple[int, str, str] | None:
         """Return what tells one call from the next; None: no plugin is at work."""
         return (self.number, self.plugin, self.hook) if self.plugin else None

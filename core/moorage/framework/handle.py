@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from moorage.api.writing import bind
+from moorage.api.writing import Condition, bind, delete_pod, patch_pod_status, pod_status_patch
+from moorage.cache.budgets import BudgetStore
 from moorage.cache.cluster import ClusterCache
 from moorage.cache.view import NodesView
 from moorage.cache.workloads import WorkloadStore
 from moorage.errors import PluginError
+from moorage.framework.activity import Activity
 from moorage.framework.informing import InformedKind, Informer, Informers
 from moorage.framework.waiting_pods import WaitingPods
+from moorage.metrics import Metrics
 from moorage.model.nodes import Node
 from moorage.model.pods import Pod
 
@@ -44,9 +48,27 @@ class Nominations(Protocol):
         """Return the pods (`PodInfo`) nominated to a node."""
         ...
 
+    def node_of(self, uid: str) -> str:
+        """Return the node that a pod is nominated to; an empty text: none."""
+        ...
+
+    def remove(self, uid: str) -> None:
+        """End a pod's nomination, if it has one."""
+        ...
+
 
 Activator = Callable[[Iterable[str]], None]
 """Moves waiting pods, by ``namespace/name``, to the active queue."""
+
+
+Spawn = Callable[[Coroutine[Any, Any, None]], bool]
+"""Has a coroutine run beside the scheduling, in a task of its own; False: it will not run."""
+
+
+def _run_nothing(work: Coroutine[Any, Any, None]) -> bool:
+    """Drop work: there is no event loop, and no API server that it could be done at."""
+    work.close()
+    return False
 
 
 def _no_event(pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
@@ -57,8 +79,9 @@ def _no_event(pod: Pod, *, kind: str, reason: str, action: str, note: str) -> No
 class Services:
     """What one process shares among its profiles and plugins; the runner fills it in.
 
-    `clock` gives monotonic seconds. `generator` is seeded, for ties and for plugins. `client` is
-    None where no API server is there (tests, `moorage verify`).
+    `clock` gives monotonic seconds, `wall` the time of day. `spawn` runs what plugins do at the API
+    server beside the scheduling; without an event loop nothing does. `generator` is seeded, for ties
+    and for plugins. `client` is None where no API server is there (tests, `moorage verify`).
     """
 
     cluster: ClusterCache = field(default_factory=ClusterCache)
@@ -67,13 +90,14 @@ class Services:
     shared: dict[str, Any] = field(default_factory=dict)
     informers: Informers = field(default_factory=Informers)
     waiting: WaitingPods = field(default_factory=WaitingPods)
-    registry: CollectorRegistry = field(
-        default_factory=lambda: CollectorRegistry(auto_describe=True)
-    )
+    metrics: Metrics = field(default_factory=Metrics)
+    activity: Activity = field(default_factory=Activity)
     client: ApiClient | None = None
     events: EventSink = _no_event
     activate: Activator = lambda _: None
     nominations: Nominations | None = None
+    spawn: Spawn = _run_nothing
+    wall: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
 class Handle:
@@ -103,6 +127,16 @@ class Handle:
     def pods(self) -> Iterable[Pod]:
         """List all pods that are on nodes, assumed ones included."""
         return (info.pod for info in self._services.cluster.pods())
+
+    def pod(self, uid: str) -> Pod | None:
+        """Return a pod that is on a node by its uid, as it was last seen; None: it is on none."""
+        info = self._services.cluster.pod(uid)
+        return None if info is None else info.pod
+
+    @property
+    def disruption_budgets(self) -> BudgetStore:
+        """PodDisruptionBudgets, by the pods that are under them."""
+        return self._services.cluster.budgets
 
     def informer(self, group: str, version: str, plural: str) -> Informer:
         """Return the store of another kind of object; ask for it in `start`.
@@ -134,6 +168,25 @@ class Handle:
         nominations = self._services.nominations
         return () if nominations is None else nominations.nominated_on(node_name)
 
+    def nominated_node(self, pod: Pod) -> str:
+        """Return the node that a pod is nominated to, an empty text: none.
+
+        What is known here runs ahead of the pod's status.
+        """
+        nominations = self._services.nominations
+        if nominations is None:
+            return pod.status.nominated_node_name
+        return nominations.node_of(pod.metadata.uid)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Run a coroutine beside the scheduling, in a task of its own; say whether it will run.
+
+        For what a hook that must not block wants done at the API server. An exception is logged. At
+        shutdown the task has as long as bindings have, and is cancelled then. Where there is no API
+        server (tests, `moorage verify`), the coroutine is closed without being run.
+        """
+        return self._services.spawn(work)
+
     # The outside
 
     @property
@@ -160,6 +213,50 @@ class Handle:
             node=node_name,
         )
 
+    async def delete(self, pod: Pod) -> None:
+        """Delete a pod, with its own grace period; ApiError where the API server refuses it.
+
+        A later pod of the same name is left alone (a 409); a pod that is gone already is a 404.
+        """
+        metadata = pod.metadata
+        await delete_pod(
+            self.client, namespace=metadata.namespace, name=metadata.name, uid=metadata.uid
+        )
+
+    async def set_condition(
+        self, pod: Pod, kind: str, *, status: str, reason: str, message: str
+    ) -> None:
+        """Write a condition into a pod's status, unless it says just that; ApiError as `delete`."""
+        metadata = pod.metadata
+        condition = Condition(
+            type=kind,
+            status=status,
+            reason=reason,
+            message=message,
+            observed_generation=metadata.generation,
+            last_transition_time=f"{self._services.wall():%Y-%m-%dT%H:%M:%SZ}",
+        )
+        existing = [
+            Condition(type=one.type, status=one.status, reason=one.reason, message=one.message)
+            for one in pod.status.conditions
+        ]
+        await self._patch_status(pod, pod_status_patch(existing, condition))
+
+    async def clear_nomination(self, pod: Pod) -> None:
+        """Expect a waiting pod nowhere any more, here and in its status; ApiError as `delete`."""
+        if self._services.nominations is not None:
+            self._services.nominations.remove(pod.metadata.uid)
+        before = pod.status.nominated_node_name
+        patch = pod_status_patch([], nominated_node_name="", nominated_before=before)
+        await self._patch_status(pod, patch)
+
+    async def _patch_status(self, pod: Pod, patch: dict[str, Any] | None) -> None:
+        if patch is not None:
+            metadata = pod.metadata
+            await patch_pod_status(
+                self.client, namespace=metadata.namespace, name=metadata.name, patch=patch
+            )
+
     def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
         """Record an Event of `kind` Normal or Warning about a pod; never blocks."""
         self._services.events(pod, kind=kind, reason=reason, action=action, note=note)
@@ -167,7 +264,12 @@ class Handle:
     @property
     def registry(self) -> CollectorRegistry:
         """The Prometheus registry of this process, for a plugin's own metrics."""
-        return self._services.registry
+        return self._services.metrics.plugins
+
+    @property
+    def metrics(self) -> Metrics:
+        """kube-scheduler's metrics, for plugins that do what these tell of, such as preemption."""
+        return self._services.metrics
 
     # The process
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from moorage.framework import hookspecs
 from moorage.framework.plugin import PROJECT, Plugin
 
-__all__ = ["HOOK_ARGUMENTS", "POINTS", "hooks_of", "may_be_async", "points_of"]
+__all__ = ["HOOK_ARGUMENTS", "POINTS", "POINT_LABELS", "hooks_of", "may_be_async", "points_of"]
 
 POINTS: Mapping[str, tuple[str, ...]] = {
     "pre_enqueue": ("pre_enqueue",),
@@ -31,6 +31,29 @@ POINTS: Mapping[str, tuple[str, ...]] = {
 
 All other hooks belong to the plugin as a whole and follow it to whichever point it is enabled at.
 """
+
+POINT_LABELS: Mapping[str, str] = {
+    "pre_enqueue": "PreEnqueue",
+    "sign": "Sign",
+    "pre_filter": "PreFilter",
+    "add_pods": "PreFilterExtensionAddPod",
+    "remove_pods": "PreFilterExtensionRemovePod",
+    "filter_nodes": "Filter",
+    "filter": "Filter",
+    "post_filter": "PostFilter",
+    "pre_score": "PreScore",
+    "score_nodes": "Score",
+    "score": "Score",
+    "normalize_scores": "ScoreExtensionNormalize",
+    "reserve": "Reserve",
+    "unreserve": "Unreserve",
+    "permit": "Permit",
+    "pre_bind_pre_flight": "PreBindPreFlight",
+    "pre_bind": "PreBind",
+    "bind": "Bind",
+    "post_bind": "PostBind",
+}
+"""Hook -> what kube-scheduler's metrics and messages call it."""
 
 _ASYNC = frozenset({"start", "close", "pre_bind_pre_flight", "pre_bind", "bind", "post_bind"})
 

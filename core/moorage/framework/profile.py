@@ -26,7 +26,7 @@ from moorage.framework.points import HOOK_ARGUMENTS, POINTS, hooks_of, points_of
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.verdict import SUCCESS, Code, Verdict
 from moorage.model.events import ALL, ClusterEvent
-from moorage.model.pods import Pod
+from moorage.model.pods import Pod, pod_key
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +79,8 @@ class Framework:
         self.plugins = tuple(plugins)
         self.manager = manager
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
+        self._activity = services.activity
+        self._metrics = services.metrics.profile(profile_name)
         self._sources = sources
         self._places = {plugin.name: index for index, plugin in enumerate(plugins)}
         self._hooks = {plugin.name: hooks_of(type(plugin)) for plugin in plugins}
@@ -133,14 +135,20 @@ class Framework:
 
     def pre_enqueue(self, pod: Pod) -> Verdict:
         """Ask the PreEnqueue plugins in order; return the first refusal, or Success."""
+        clock = self._metrics.clock
+        begun = clock()
+        verdict = SUCCESS
         for hook in self.points["pre_enqueue"]:
+            before = self._activity.enter(hook.plugin, hook.name, pod_key(pod))
             try:
                 verdict = self.check_verdict(hook, hook.call(pod))
             except Exception as error:  # noqa: BLE001 - any fault of a plugin keeps the pod aside
-                return Verdict.error(str(self.fault(hook, error))).of(hook.plugin)
+                verdict = Verdict.error(str(self.fault(hook, error))).of(hook.plugin)
+            self._activity.leave(before)
             if not verdict.is_success:
-                return verdict
-        return SUCCESS
+                break
+        self._metrics.point("PreEnqueue", clock() - begun, verdict.code.label)
+        return verdict
 
     def register_events(self) -> None:
         """Ask every plugin that refuses pods for the events that help them; fills `hints`."""

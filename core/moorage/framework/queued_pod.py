@@ -22,11 +22,13 @@ class QueuedPod:
     registered can bring it back. `gated_by`: the PreEnqueue plugin that holds it back.
     `signature`: what makes its answers shareable (see `moorage.framework.hookspecs`); the cycle
     fills it in, None until then. `was_flushed`: it came back by the long timeout, not by an event.
+    `begun`: when its last attempt began, by the clock of the metrics.
     """
 
     __slots__ = (
         "attempts",
         "backoff_until",
+        "begun",
         "error_count",
         "first_attempt",
         "gated_by",
@@ -52,6 +54,7 @@ class QueuedPod:
         self.gated_by = ""
         self.signature: Hashable | None = None
         self.was_flushed = False
+        self.begun = 0.0
 
     @property
     def pod(self) -> Pod:

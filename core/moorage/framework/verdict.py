@@ -29,6 +29,11 @@ class Code(IntEnum):
     PENDING = 6
     """The pod does not fit and waits for something outside the scheduler."""
 
+    @property
+    def label(self) -> str:
+        """The code as kube-scheduler writes it: ``UnschedulableAndUnresolvable``."""
+        return _LABELS[self]
+
 
 _LABELS = {
     Code.SUCCESS: "Success",
@@ -101,7 +106,7 @@ class Verdict(NamedTuple):
         return self._replace(plugin=plugin)
 
     def __str__(self) -> str:
-        return f"{_LABELS[self.code]}: {self.message}" if self.reasons else _LABELS[self.code]
+        return f"{self.code.label}: {self.message}" if self.reasons else self.code.label
 
 
 SUCCESS = Verdict()

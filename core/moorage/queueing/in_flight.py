@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -95,6 +95,12 @@ class InFlight:
         """End a pod's cycle."""
         self.stop_listening(uid)
         del self._flights[uid]
+
+    def event_counts(self) -> Counter[str]:
+        """Count the events that are kept, by name; may be called in another thread."""
+        counts = Counter(happening.event.label for happening in list(self._log))
+        counts["PodPopped"] = len(self._listening)
+        return counts
 
     @property
     def log_length(self) -> int:

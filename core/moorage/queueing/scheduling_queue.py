@@ -6,9 +6,11 @@ The places and the ways between them are drawn in `moorage.queueing.places`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from moorage.framework.activity import Activity
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.requeue import RequeueRequest
 from moorage.model.changes import pod_changes
@@ -20,7 +22,13 @@ from moorage.queueing.ledger import Ledger
 from moorage.queueing.nominator import Nominator
 from moorage.queueing.places import Place
 from moorage.queueing.profile import QueueProfile
-from moorage.queueing.wakeups import HintErrorCallback, Wake, Wakeups, is_wildcard
+from moorage.queueing.wakeups import (
+    HintCallback,
+    HintErrorCallback,
+    Wake,
+    Wakeups,
+    is_wildcard,
+)
 
 __all__ = ["SchedulingQueue"]
 
@@ -42,7 +50,7 @@ class SchedulingQueue:
 
     `clock` gives seconds that never run backwards. `initial_backoff`, `max_backoff` and
     `unschedulable_timeout` are seconds; the defaults are kube-scheduler's. `on_hint_error` hears of
-    a hint that raised; `on_incoming(queue, event)` of every pod that enters a queue, in the words of
+    a hint that raised, `on_hint` of each that was asked; `on_incoming(queue, event)` of every pod that enters a queue, in the words of
     ``scheduler_queue_incoming_pods_total``; `on_ready` is called when `pop` or `next_ready_at` may
     answer otherwise than before.
 
@@ -60,7 +68,9 @@ class SchedulingQueue:
         max_backoff: float = 10.0,
         unschedulable_timeout: float = 300.0,
         on_hint_error: HintErrorCallback = _ignore,
+        on_hint: HintCallback = _ignore,
         on_incoming: Callable[[str, str], None] = _ignore,
+        activity: Activity | None = None,
         on_ready: Callable[[], None] = _ignore,
     ) -> None:
         self._profiles = dict(profiles)
@@ -69,7 +79,9 @@ class SchedulingQueue:
         self._on_incoming = on_incoming
         self._on_ready = on_ready
         self._backoff = Backoff(initial=initial_backoff, maximum=max_backoff)
-        self._wakeups = Wakeups(profiles, on_error=on_hint_error)
+        self._wakeups = Wakeups(
+            profiles, on_error=on_hint_error, on_hint=on_hint, activity=activity or Activity()
+        )
         self._ledger = Ledger(sort_key=self._sort_key, clock=clock)
         self.nominator = Nominator()
 
@@ -256,6 +268,23 @@ class SchedulingQueue:
     def counts(self) -> Mapping[Place, int]:
         """Count the pods of each place; O(1)."""
         return self._ledger.counts()
+
+    def refused_counts(self) -> Counter[tuple[str, str]]:
+        """Count the pods that wait for an event, are gated, or back off, by (profile, plugin).
+
+        May be called in another thread; a RuntimeError then means: ask again.
+        """
+        ledger = self._ledger
+        counts = Counter(ledger.unschedulable.counts()) + Counter(ledger.gated.counts())
+        for queued in ledger.backoff:
+            profile = queued.pod.spec.scheduler_name
+            plugins = queued.unschedulable_plugins | queued.pending_plugins
+            counts.update((profile, plugin) for plugin in plugins)
+        return counts
+
+    def event_counts(self) -> Counter[str]:
+        """Count the events that are kept for pods in flight, and those pods as ``PodPopped``."""
+        return self._ledger.in_flight.event_counts()
 
     def check_invariants(self) -> None:
         """Raise `AssertionError` unless each pod is in one place and every index agrees."""

@@ -6,20 +6,25 @@ plugin registered for are recognised by one dictionary look-up.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 
+from moorage.framework.activity import Activity
 from moorage.framework.hints import EventHint, QueueingHint
 from moorage.framework.queued_pod import QueuedPod
 from moorage.model.events import ALL, ClusterEvent, EventResource, describes
-from moorage.model.pods import Pod
+from moorage.model.pods import Pod, pod_key
 from moorage.queueing.in_flight import Happening
 from moorage.queueing.profile import QueueProfile
 
-__all__ = ["HintErrorCallback", "Wake", "Wakeups", "is_wildcard"]
+__all__ = ["HintCallback", "HintErrorCallback", "Wake", "Wakeups", "is_wildcard"]
 
 HintErrorCallback = Callable[[str, Pod, ClusterEvent, Exception], None]
 """Called with plugin, waiting pod, event and what the hint raised."""
+
+HintCallback = Callable[[str, str, str, float], None]
+"""Called with plugin, event, answer (``Queue``, ``QueueSkip``, ``Error``) and seconds."""
 
 _EVERYTHING = (EventHint(ALL),)
 
@@ -69,10 +74,17 @@ class Wakeups:
     """The hints of all profiles, and how to ask them."""
 
     def __init__(
-        self, profiles: Mapping[str, QueueProfile], *, on_error: HintErrorCallback
+        self,
+        profiles: Mapping[str, QueueProfile],
+        *,
+        on_error: HintErrorCallback,
+        on_hint: HintCallback,
+        activity: Activity,
     ) -> None:
         self._profiles = {name: _ProfileHints(profile.hints) for name, profile in profiles.items()}
         self._on_error = on_error
+        self._on_hint = on_hint
+        self._activity = activity
 
     def admit(self, queued: QueuedPod) -> None:
         """Make sure that something can wake a pod, whoever refused it."""
@@ -121,12 +133,21 @@ class Wakeups:
     def _helps(self, plugin: str, hint: EventHint, pod: Pod, happening: Happening) -> bool:
         if hint.hint is None:
             return True
+        before = self._activity.enter(plugin, "queueing hint", pod_key(pod))
+        begun, label = time.perf_counter(), "Error"
         try:
             answer = _checked(hint.hint(pod, happening.old, happening.new))
+            label = _LABELS[answer]
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything; no pod waits for it
             self._on_error(plugin, pod, happening.event, error)
             return True
+        finally:
+            self._on_hint(plugin, happening.event.label, label, time.perf_counter() - begun)
+            self._activity.leave(before)
         return answer is QueueingHint.QUEUE
+
+
+_LABELS = {QueueingHint.QUEUE: "Queue", QueueingHint.SKIP: "QueueSkip"}
 
 
 def _checked(answer: object) -> QueueingHint:

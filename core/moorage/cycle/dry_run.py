@@ -1,0 +1,163 @@
+"""A pod's filters over rows with hypothetical pods, all rows in lockstep."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.cache import NodesView, PodsOnRows
+from moorage.cycle.asking import Asker
+from moorage.cycle.steps import Step
+from moorage.framework.cycle_state import CycleState
+from moorage.model.pod_info import PodInfo
+
+__all__ = ["FilterRun", "RowFilters"]
+
+_FACTS_WITHOUT_PODS = frozenset({"nodes", "images", "namespaces", "workloads"})
+
+
+class RowFilters:
+    """What stays the same in all runs over the same rows.
+
+    `states` are each plugin's notes on the pod, in the order of the filters. A plugin whose answer
+    cannot depend on pods is asked once at most, for all rows as they are; `known` has the answers
+    (n,) of those that were asked before, None: all rows pass.
+    """
+
+    def __init__(
+        self,
+        asker: Asker,
+        info: PodInfo,
+        states: Mapping[Step, CycleState],
+        nodes: NodesView,
+        known: Mapping[Step, NDArray[np.int32] | None],
+    ) -> None:
+        self.asker = asker
+        self.info = info
+        self.states = states
+        self.steps = tuple(states)
+        self.moving = tuple(step for step in self.steps if _looks_at_pods(step))
+        self.standing: dict[Step, NDArray[np.int32]] = {}
+        self.passes = np.ones(len(nodes), dtype=np.bool_)
+        for step in self.steps:
+            if step not in self.moving:
+                if step in known:
+                    codes = known[step]
+                else:
+                    codes = asker.filter(step, states[step], info, nodes)
+                if codes is not None and np.count_nonzero(codes):
+                    self.standing[step] = codes
+                    self.passes &= codes == 0
+
+
+class _Lane(NamedTuple):
+    """One of the two ways in which rows must pass: with their nominated pods, and without."""
+
+    nodes: NodesView
+    states: Mapping[Step, CycleState]
+
+    def changed(self, filters: RowFilters, pods: PodsOnRows, change: int) -> _Lane:
+        """Return the lane with pods added (1) or taken off (-1)."""
+        nodes = self.nodes.with_pods(pods) if change > 0 else self.nodes.without_pods(pods)
+        states = {
+            step: filters.asker.change_pods(
+                step, self.states[step], filters.info, nodes, pods, change=change
+            )
+            for step in filters.moving
+        }
+        return _Lane(nodes, states)
+
+
+class FilterRun:
+    """See `moorage.DryRun`; `begin` makes the first one."""
+
+    def __init__(self, filters: RowFilters, lanes: Sequence[_Lane]) -> None:
+        self._filters = filters
+        self._lanes = lanes
+
+    @classmethod
+    def begin(cls, filters: RowFilters, nodes: NodesView, expected: PodsOnRows) -> FilterRun:
+        """Begin with rows as they are; `expected` are the pods nominated to them."""
+        plain = _Lane(nodes, filters.states)
+        if not len(expected):
+            return cls(filters, (plain,))
+        # In this order: the first that refuses a row gives the reason.
+        return cls(filters, (plain.changed(filters, expected, 1), plain))
+
+    @property
+    def nodes(self) -> NodesView:
+        """The rows, nominated pods not added."""
+        return self._lanes[-1].nodes
+
+    @property
+    def passes(self) -> NDArray[np.bool_]:
+        """Which rows pass; (n,) bool."""
+        passes = self._filters.passes.copy()
+        for found in self._codes:
+            for codes in found.values():
+                passes &= codes == 0
+        return passes
+
+    def reasons(self, positions: NDArray[np.intp]) -> dict[str, int]:
+        """Count the reasons of rows; the first plugin in order that refuses a row counts."""
+        filters = self._filters
+        left = positions
+        counts: Counter[str] = Counter()
+        for lane, found in zip(self._lanes, self._codes, strict=True):
+            for step in filters.steps:
+                codes = filters.standing.get(step, found.get(step))
+                if codes is None:
+                    continue
+                refused = codes[left]
+                kinds, numbers = np.unique(refused[refused > 0], return_counts=True)
+                state = lane.states.get(step, filters.states[step])
+                for code, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
+                    verdict = filters.asker.explain(step, state, filters.info, code)
+                    counts.update(dict.fromkeys(verdict.reasons, number))
+                left = left[refused == 0]
+        return dict(counts)
+
+    def with_pods(self, pods: PodsOnRows) -> FilterRun:
+        """Add pods to rows."""
+        return self._changed(pods, 1)
+
+    def without_pods(self, pods: PodsOnRows) -> FilterRun:
+        """Take pods off rows."""
+        return self._changed(pods, -1)
+
+    def _changed(self, pods: PodsOnRows, change: int) -> FilterRun:
+        lanes = [lane.changed(self._filters, pods, change) for lane in self._lanes]
+        return FilterRun(self._filters, lanes)
+
+    @cached_property
+    def _codes(self) -> list[dict[Step, NDArray[np.int32]]]:
+        """What the plugins that look at pods say, by lane; those that let all rows pass left out."""
+        filters = self._filters
+        return [
+            {
+                step: codes
+                for step in filters.moving
+                if (
+                    codes := filters.asker.filter(step, lane.states[step], filters.info, lane.nodes)
+                )
+                is not None
+            }
+            for lane in self._lanes
+        ]
+
+
+def _looks_at_pods(step: Step) -> bool:
+    """Say whether what a plugin answers for a row can depend on the pods there."""
+    depends = step.plugin.filter_depends
+    return (
+        depends is None
+        or depends.pods
+        or step.add_pods is not None
+        or step.remove_pods is not None
+        or not _FACTS_WITHOUT_PODS.issuperset(depends.facts)
+    )
