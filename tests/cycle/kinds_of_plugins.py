@@ -196,18 +196,17 @@ class Changing(moorage.Plugin):
 
     @moorage.hookimpl
     def score_nodes(self, nodes: moorage.NodesView) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Use fractions only where a node has none or more than one pod."""
-        if (nodes.pod_count == 1).all():
-            return nodes.pod_count.copy()
-        return nodes.pod_count / 3
+        """Give the same numbers as integers or as floats, as the rows have it."""
+        count = nodes.pod_count
+        return count.copy() if (count == 1).all() else count.astype(np.float64)
 
     @moorage.hookimpl
     def normalize_scores(
         self, scores: NDArray[np.float64], nodes: moorage.NodesView
     ) -> NDArray[np.int64]:
-        """Scale; the view has the same rows."""
+        """Scale, whatever the type; the view has the same rows."""
         assert len(scores) == len(nodes)
-        return moorage.scale(scores, reverse=True)
+        return moorage.scale(scores.astype(np.float64), reverse=True)
 
 
 KINDS: dict[str, type[moorage.Plugin]] = {

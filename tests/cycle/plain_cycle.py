@@ -166,15 +166,12 @@ class _Attempt:
                 found[name][hook.plugin] = score * hook.weight
         return found
 
-    def _score(self, hook: Hook, name: str) -> float:
+    def _score(self, hook: Hook, name: str) -> Any:  # noqa: ANN401 - an integer or a float
         row = self.cluster.view_of(self._rows([name]))
         if hook.name == "score":
-            return float(
-                hook.call(
-                    self.states[hook.plugin], self.info.pod, self.info, moorage.NodeInfo(row, 0)
-                )
-            )
-        return self.ask(hook, row)[0]  # type: ignore[no-any-return]
+            node = moorage.NodeInfo(row, 0)
+            return hook.call(self.states[hook.plugin], self.info.pod, self.info, node)
+        return self.ask(hook, row)[0]
 
     def _rows(self, names: Sequence[str]) -> Any:  # noqa: ANN401 - an array of rows
         rows = [self.cluster.row(name) for name in names]

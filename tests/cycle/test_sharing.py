@@ -220,6 +220,10 @@ class SharingChangesNothing(RuleBasedStateMachine):
             return
         assert list(kept.details.feasible) == plain.feasible
         assert kept.feasible_count == len(plain.feasible)
+        if plain.scores is not None:
+            assert kept.details.scores is not None
+            for name, scores in plain.scores.items():
+                assert kept.details.scores[name] == scores, name
         assert kept.details.scores == plain.scores
         if plain.feasible:
             assert kept.node_name in plain.best
