@@ -167,7 +167,7 @@ class SharedAnswers(RuleBasedStateMachine):
 
 
 TestSharedAnswers = SharedAnswers.TestCase
-TestSharedAnswers.settings = settings(max_examples=30, stateful_step_count=20)
+TestSharedAnswers.settings = settings(max_examples=20, stateful_step_count=15)
 
 
 @st.composite
@@ -192,7 +192,7 @@ def clusters(draw_from: st.DrawFn) -> tuple[Services, list[PodInfo]]:
     return services, pods
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(setting=clusters(), pod=draw.pods("new"), data=st.data())
 def test_each_row_of_a_dry_run_sees_its_own_changes_only(
     setting: tuple[Services, list[PodInfo]], pod: PodInfo, data: st.DataObject

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from typing import NamedTuple, Self
 
@@ -46,16 +46,9 @@ class OwnTerm(NamedTuple):
         return nodes.matching_pods(self.namespaces, self.selector)
 
 
-class _Changes(NamedTuple):
-    """What hypothetical pods add to each row's own domains; (n,) int64 each.
-
-    A row is one question, asked as if only its own pods differed: two rows in one zone do not see
-    each other's changes.
-    """
-
-    near: NDArray[np.int64]
-    away: Mapping[str, NDArray[np.int64]]
-    existing: Mapping[str, NDArray[np.int64]]
+_Rule = tuple[int, str]
+"""A code and a topology key. Pods near count for all keys at once: their key is empty."""
+_NEAR: _Rule = (AFFINITY, "")
 
 
 class Rules:
@@ -90,7 +83,10 @@ class Rules:
                 for found in nodes.terms_selecting(info.pod, TermKind.ANTI_AFFINITY)
             ),
         )
-        self._changes: _Changes | None = None
+        # What hypothetical pods add to the counts of each row's own domains, (n,) int64. A row is
+        # one question, asked as if only its own pods differed: two rows in one zone do not see
+        # each other's.
+        self._changes: dict[_Rule, NDArray[np.int64]] = {}
 
     def with_pods(
         self,
@@ -100,42 +96,57 @@ class Rules:
         change: int,
     ) -> Self:
         """Return the rules as they would be with pods added (1) to rows, or taken off (-1)."""
-        size = len(nodes)
-        before = self._changes
-        near = np.zeros(size, dtype=np.int64) if before is None else before.near.copy()
-        away = _copies(before.away if before else {})
-        existing = _copies(before.existing if before else {})
+        changes = {rule: counts.copy() for rule, counts in self._changes.items()}
         for position, info in zip(positions.tolist(), pods, strict=True):
-            pod = info.pod
-            if self._affinity and all(term.selects(pod) for term in self._affinity):
-                near[position] += change
-            for own in self._anti_affinity:
-                if own.selects(pod):
-                    _of(away, own.topology_key, size)[position] += change
-            if pod.spec.affinity is None:
-                continue
-            for term in info.affinity_terms.anti_affinity:
-                if term.selects(self._pod, self._namespace_labels):
-                    _of(existing, term.topology_key, size)[position] += change
+            for rule in self._touched_by(info):
+                if rule not in changes:
+                    changes[rule] = np.zeros(len(nodes), dtype=np.int64)
+                changes[rule][position] += change
         other = copy(self)
-        other._changes = _Changes(near, away, existing)  # noqa: SLF001 - of the same class
+        other._changes = changes  # noqa: SLF001 - of the same class
         return other
 
     def codes(self, nodes: moorage.NodesView) -> NDArray[np.int8] | None:
         """Say which rows are refused; (n,) int8, 0 where the pod may go; None: everywhere."""
-        changes = self._changes
-        repelled = _repelled(nodes, self._existing, changes.existing if changes else {})
+        repelled = self._repelled(nodes, EXISTING_ANTI_AFFINITY, self._existing)
         if repelled is None and not self._affinity and not self._anti_affinity:
             return None
         codes = np.zeros(len(nodes), dtype=np.int8)
         if repelled is not None:
             codes[repelled] = EXISTING_ANTI_AFFINITY
-        kept_away = _repelled(nodes, self._away, changes.away if changes else {})
+        kept_away = self._repelled(nodes, ANTI_AFFINITY, self._away)
         if kept_away is not None:
             codes[kept_away] = ANTI_AFFINITY
         if self._affinity:
             codes[~self._meets_affinity(nodes)] = AFFINITY
         return codes
+
+    def _touched_by(self, info: moorage.PodInfo) -> Iterator[_Rule]:
+        """Say for which rules a pod on a node counts."""
+        pod = info.pod
+        if self._affinity and all(term.selects(pod) for term in self._affinity):
+            yield _NEAR
+        for own in self._anti_affinity:
+            if own.selects(pod):
+                yield ANTI_AFFINITY, own.topology_key
+        if pod.spec.affinity is not None:
+            for term in info.affinity_terms.anti_affinity:
+                if term.selects(self._pod, self._namespace_labels):
+                    yield EXISTING_ANTI_AFFINITY, term.topology_key
+
+    def _repelled(
+        self, nodes: moorage.NodesView, code: int, domains: Sequence[DomainSums]
+    ) -> NDArray[np.bool_] | None:
+        """Say which rows have a pod in one of their domains; None: there are no such pods."""
+        changes = {key: counts for (rule, key), counts in self._changes.items() if rule == code}
+        parts = []
+        for sums in domains:
+            counts = sums.on(nodes)
+            if sums.key in changes:
+                counts += changes.pop(sums.key)
+            parts.append(counts > 0)
+        parts.extend((counts > 0) & nodes.labels(key).present for key, counts in changes.items())
+        return np.logical_or.reduce(parts) if parts else None
 
     def _count_near(self, nodes: moorage.NodesView) -> None:
         """Count the pods that all terms select: one pod must meet them all (A2)."""
@@ -148,15 +159,15 @@ class Rules:
             self._near_count = int(counts[in_domain].sum())
 
     def _meets_affinity(self, nodes: moorage.NodesView) -> NDArray[np.bool_]:
-        changes = self._changes
+        change = self._changes.get(_NEAR)
         near = np.ones(len(nodes), dtype=np.bool_)
         for sums in self._near:
             found = sums.on(nodes)
-            if changes is not None:
-                found += changes.near
+            if change is not None:
+                found += change
             near &= found > 0
         if self._starts_series:
-            count = self._near_count if changes is None else self._near_count + changes.near
+            count = self._near_count if change is None else self._near_count + change
             # The first of a series needs no other pod, but a node with the keys (A4).
             near |= np.equal(count, 0)
         for sums in self._near:
@@ -187,30 +198,3 @@ def _by_key(
         arrays.setdefault(key, []).append(counts)
     found = [DomainSums.of(nodes, key, counts) for key, counts in arrays.items()]
     return [sums for sums in found if sums.in_any]
-
-
-def _repelled(
-    nodes: moorage.NodesView,
-    domains: Sequence[DomainSums],
-    changes: Mapping[str, NDArray[np.int64]],
-) -> NDArray[np.bool_] | None:
-    """Say which rows have a pod in one of their domains; None: there are no such pods at all."""
-    parts = []
-    for sums in domains:
-        counts = sums.on(nodes)
-        if sums.key in changes:
-            counts += changes[sums.key]
-        parts.append(counts > 0)
-    parts.extend(
-        (changes[key] > 0) & nodes.labels(key).present
-        for key in changes.keys() - {sums.key for sums in domains}
-    )
-    return np.logical_or.reduce(parts) if parts else None
-
-
-def _copies(arrays: Mapping[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
-    return {key: array.copy() for key, array in arrays.items()}
-
-
-def _of(arrays: dict[str, NDArray[np.int64]], key: str, size: int) -> NDArray[np.int64]:
-    return arrays.setdefault(key, np.zeros(size, dtype=np.int64))
