@@ -63,6 +63,8 @@ from moorage.model.workloads import (
 )
 from moorage.queueing import Place, SchedulingQueue
 from moorage.queueing.sorting import SortKeys
+from moorage.serving.attempts import AttemptLog
+from moorage.serving.gauges import read_gauges
 
 __all__ = ["Failure", "Session", "Watched"]
 
@@ -142,6 +144,9 @@ class Session:
             max_backoff=max_backoff,
             unschedulable_timeout=unschedulable_timeout,
             on_hint_error=self._on_hint_error,
+            on_hint=self._on_hint,
+            on_incoming=self._on_incoming,
+            activity=services.activity,
             on_ready=on_ready,
         )
         services.activate = self.queue.activate
@@ -152,6 +157,13 @@ class Session:
         self.nodes = NodeFeed(self.cluster, self.queue)
         self.namespaces = NamespaceFeed(self.cluster, self.queue)
         self._watched = {one.resource.plural: one for one in self._all_watched()}
+        self.attempts = AttemptLog()
+        self._metrics = services.metrics
+        read_gauges(
+            services.metrics, self.queue, self.cluster, count_nodes=lambda: self.nodes.count
+        )
+        for feed in (self.pods, self.nodes, self.namespaces):
+            feed.on_event = services.metrics.scheduling.event_seconds.observe
         self._hooks = {name: BindingHooks(one) for name, one in self.frameworks.items()}
         self._cycles = {
             name: Cycle(one, self.cluster, nominator=self.queue.nominator)
@@ -160,7 +172,9 @@ class Session:
 
     def informed(self, informer: Informer) -> InformedFeed:
         """Return the feed of an informer."""
-        return InformedFeed(informer, self.queue)
+        feed = InformedFeed(informer, self.queue)
+        feed.on_event = self._metrics.scheduling.event_seconds.observe
+        return feed
 
     def watched(self, plural: str) -> Watched | None:
         """Return how a kind of object is taken in, None where it is of no concern."""
@@ -204,6 +218,8 @@ class Session:
             if not self._is_worth_trying(queued):
                 self.queue.done(queued.info.uid)
                 continue
+            self.services.activity.begin(queued.key)
+            queued.begun = self._metrics.clock()
             try:
                 return self._try(queued)
             except Exception as error:  # noqa: BLE001 - a fault of ours must lose no pod and end no process
@@ -211,6 +227,8 @@ class Session:
                 log_fault(_logger, error)
                 verdict = Verdict.error(f"{type(error).__name__}: {error}")
                 return self._hand_back(queued, verdict, verdict.message)
+            finally:
+                self.services.activity.end()
         return None
 
     def permitted(self, reservation: Reservation) -> None:
@@ -227,6 +245,7 @@ class Session:
             reservation.node_name,
             self.cluster.node_count,
         )
+        self._note_bound(reservation)
         self.queue.done(info.uid)
         if self.pods.known(info.uid) is None and self.cluster.forget(info.uid) is not None:
             # It was deleted meanwhile, and nobody else will take it out again.
@@ -257,6 +276,7 @@ class Session:
             if waiting.deadline <= now:
                 waiting.expire(now)
         self.queue.tick()
+        self._metrics.tick()
 
     def next_at(self) -> float | None:
         """Return when `tick` has something to do, by the clock; None: only an event can help."""
@@ -290,9 +310,7 @@ class Session:
         )
         # It is on its node now, and must not be expected there or elsewhere as well.
         self.queue.nominator.remove(queued.info.uid)
-        verdict = reservation.reserve()
-        if verdict.is_success:
-            verdict = reservation.permit(self.services.clock())
+        verdict = self._reserve(reservation)
         if reservation.waiting is not None and verdict.code is Code.WAIT:
             self.services.waiting.add(reservation.waiting)
             return reservation
@@ -301,6 +319,18 @@ class Session:
         # Nobody has seen the room taken, so nobody needs to hear that it is free.
         reservation.undo()
         return self._hand_back(queued, verdict, _message(verdict))
+
+    def _reserve(self, reservation: Reservation) -> Verdict:
+        """Ask the Reserve plugins, then the Permit plugins."""
+        metrics = self._metrics.profile(reservation.framework.profile_name)
+        begun = metrics.clock()
+        verdict = reservation.reserve()
+        reserved = metrics.clock()
+        metrics.point("Reserve", reserved - begun, verdict.code.label)
+        if verdict.is_success:
+            verdict = reservation.permit(self.services.clock())
+            metrics.point("Permit", metrics.clock() - reserved, verdict.code.label)
+        return verdict
 
     def _not_placed(self, queued: QueuedPod, decision: Decision) -> Failure:
         request = None
@@ -341,7 +371,33 @@ class Session:
         else:
             _logger.error("Error scheduling pod %s; retrying: %s", queued.key, message)
         reason = "Unschedulable" if refused else "SchedulerError"
+        self._note(queued, "unschedulable" if refused else "error", message)
         return Failure(queued.info, reason, message, nomination, place)
+
+    # What people may want to know
+
+    def _note_bound(self, reservation: Reservation) -> None:
+        queued = reservation.queued
+        first = queued.timestamp if queued.first_attempt is None else queued.first_attempt
+        self._metrics.profile(queued.pod.spec.scheduler_name).scheduled(
+            attempts=queued.attempts,
+            since_ready=self.services.clock() - first,
+            flushed=queued.was_flushed,
+        )
+        self._note(queued, "scheduled", "", node_name=reservation.node_name)
+
+    def _note(self, queued: QueuedPod, result: str, message: str, *, node_name: str = "") -> None:
+        seconds = self._metrics.clock() - queued.begun
+        self._metrics.profile(queued.pod.spec.scheduler_name).attempted(result, seconds)
+        self.attempts.note(
+            queued, result=result, message=message, node_name=node_name, seconds=seconds
+        )
+
+    def _on_hint(self, plugin: str, event: str, answer: str, seconds: float) -> None:
+        self._metrics.scheduling.hint_seconds.observe(seconds, plugin, event, answer)
+
+    def _on_incoming(self, queue: str, event: str) -> None:
+        self._metrics.scheduling.incoming.inc(event, queue)
 
     def _on_hint_error(self, plugin: str, pod: Pod, event: ClusterEvent, error: Exception) -> None:
         name = f"{pod.metadata.namespace}/{pod.metadata.name}"

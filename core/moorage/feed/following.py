@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
 
 from moorage.api.watching import Batch, Replace
 from moorage.fault_log import log_fault
+from moorage.model.events import ClusterEvent
+from moorage.queueing import SchedulingQueue
 
 __all__ = ["Feed"]
 
@@ -21,8 +24,14 @@ class Feed(ABC, Generic[T]):
     """Keeps up with one resource.
 
     Between two objects everything is consistent, so that a caller may pause there: `steps` yields
-    after each object, `take` does not pause.
+    after each object, `take` does not pause. `on_event` hears how many seconds each event took that
+    the queue was told of, and its name as in ``scheduler_event_handling_duration_seconds``.
     """
+
+    _queue: SchedulingQueue
+    on_event: Callable[[float, str], None] | None = None
+    _event = ""
+    """What the object that is being taken in meant; set by those who know."""
 
     def take(self, batch: Batch[T]) -> None:
         """Bring everything up to date with a batch; O(changes), or O(objects) for a new list."""
@@ -54,20 +63,34 @@ class Feed(ABC, Generic[T]):
     # One object that we cannot cope with must cost no other, nor end the watch.
 
     def _put(self, item: T) -> None:
+        begun = time.perf_counter()
         try:
             self.put(item)
         except Exception as error:  # noqa: BLE001 - a fault of ours must end no process
             self._log(error, self.identity(item))
+        self._measure(begun)
 
     def _drop(self, identity: Hashable) -> None:
+        begun = time.perf_counter()
         try:
             self.drop(identity)
         except Exception as error:  # noqa: BLE001 - as above
             self._log(error, identity)
+        self._measure(begun)
+
+    def _measure(self, begun: float) -> None:
+        if self._event and self.on_event is not None:
+            self.on_event(time.perf_counter() - begun, self._event)
+        self._event = ""
 
     def _log(self, error: Exception, identity: Hashable) -> None:
         what = f"{type(self).__name__} cannot take in {identity}"
         log_fault(_logger, error, f"{what}: {type(error).__name__}: {error}")
+
+    def _tell(self, event: ClusterEvent, old: Any, new: Any, *, besides: str = "") -> None:  # noqa: ANN401 - any API object
+        """Tell the queue what happened, and remember it as what the object meant."""
+        self._event = event.label
+        self._queue.move(event, old, new, besides=besides)
 
     @abstractmethod
     def identity(self, item: T) -> Hashable:

@@ -49,4 +49,4 @@ class InformedFeed(Feed[_Object]):
             self._move(ActionType.DELETE, known, None)
 
     def _move(self, action: ActionType, old: _Object | None, new: _Object | None) -> None:
-        self._queue.move(ClusterEvent(self._informer.kind.event_resource, action), old, new)
+        self._tell(ClusterEvent(self._informer.kind.event_resource, action), old, new)

@@ -37,13 +37,13 @@ class NamespaceFeed(Feed[Namespace]):
         before = self._cluster.namespaces.get(item.metadata.name)
         self._cluster.set_namespace(item)
         if before is None:
-            self._queue.move(_ADDED, None, item)
+            self._tell(_ADDED, None, item)
         elif before.metadata.labels != item.metadata.labels:
-            self._queue.move(_UPDATED, before, item)
+            self._tell(_UPDATED, before, item)
 
     def drop(self, identity: Hashable) -> None:
         """Forget a namespace."""
         before = self._cluster.namespaces.get(str(identity))
         if before is not None:
             self._cluster.remove_namespace(before.metadata.name)
-            self._queue.move(_DELETED, before, None)
+            self._tell(_DELETED, before, None)

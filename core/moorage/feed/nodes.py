@@ -42,6 +42,11 @@ class NodeFeed(Feed[Node]):
         """Return the names of all nodes."""
         return self._nodes
 
+    @property
+    def count(self) -> int:
+        """How many nodes there are; may be read in another thread."""
+        return len(self._nodes)
+
     def known(self, name: str) -> Node | None:
         """Return the newest version of a node that was taken in."""
         return self._nodes.get(name)
@@ -61,11 +66,11 @@ class NodeFeed(Feed[Node]):
         self._nodes[name] = item
         if before is None:
             _logger.debug("Add event for node %s", name)
-            self._queue.move(_ADDED, None, item)
+            self._tell(_ADDED, None, item)
             return
         changes = node_changes(before, item)
         if changes:
-            self._queue.move(ClusterEvent(EventResource.NODE, changes), before, item)
+            self._tell(ClusterEvent(EventResource.NODE, changes), before, item)
 
     def drop(self, identity: Hashable) -> None:
         """Forget a node; its pods stay in the cache until they go."""
@@ -74,7 +79,7 @@ class NodeFeed(Feed[Node]):
             return
         _logger.debug("Delete event for node %s", identity)
         self._cluster.remove_node(node.metadata.name)
-        self._queue.move(_DELETED, node, None)
+        self._tell(_DELETED, node, None)
 
 
 def _same(old: Node, new: Node) -> bool:

@@ -30,6 +30,10 @@ _logger = logging.getLogger(__name__)
 
 _ADDED = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
 _DELETED = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
+# What kube-scheduler's metrics call what happens to pods that wait.
+_WAITING_ADDED = "UnschedulablePodAdd"
+_WAITING_UPDATED = "UnschedulablePodUpdate"
+_WAITING_DELETED = "UnschedulablePodDelete"
 
 
 class PodFeed(Feed[Pod]):
@@ -100,7 +104,7 @@ class PodFeed(Feed[Pod]):
             return
         if _is_assigned(info):
             self._cluster.remove_pod(info.uid)
-            self._queue.move(_DELETED, info.pod, None)
+            self._tell(_DELETED, info.pod, None)
         else:
             self._drop_waiting(info)
 
@@ -109,14 +113,14 @@ class PodFeed(Feed[Pod]):
         if before is not None:
             self._leave_queue(before)
         self._cluster.add_pod(info)
-        self._queue.move(_ADDED, None, info.pod)
+        self._tell(_ADDED, None, info.pod)
 
     def _update_assigned(self, before: PodInfo, info: PodInfo) -> None:
         self._cluster.add_pod(info)
         changes = pod_changes(before, info)
         if changes:
             event = ClusterEvent(EventResource.ASSIGNED_POD, changes)
-            self._queue.move(event, before.pod, info.pod)
+            self._tell(event, before.pod, info.pod)
 
     def _put_waiting(self, before: PodInfo | None, info: PodInfo) -> None:
         name = info.pod.spec.scheduler_name
@@ -125,8 +129,10 @@ class PodFeed(Feed[Pod]):
                 self.unserved[name] += 1
             return
         if before is None:
+            self._event = _WAITING_ADDED
             self._queue.add(info)
             return
+        self._event = _WAITING_UPDATED
         assumed = self._cluster.is_assumed(info.uid)
         if assumed and self._queue.place(info.uid) is not Place.IN_FLIGHT:
             # Bound by us, told before the binding was: it must not come back into the queue.
@@ -136,12 +142,13 @@ class PodFeed(Feed[Pod]):
         self._queue.update(before, info)
         if expected and nominator.node_of(info.uid) != expected:
             # Room was kept for it there, and no longer is.
-            self._queue.move(_DELETED, before.pod, None, besides=info.uid)
+            self._tell(_DELETED, before.pod, None, besides=info.uid)
         if assumed:
             # It is on its node in the cache already, and must not be expected there as well.
             nominator.remove(info.uid)
 
     def _drop_waiting(self, info: PodInfo) -> None:
+        self._event = _WAITING_DELETED
         in_flight = self._queue.place(info.uid) is Place.IN_FLIGHT
         expected = self._queue.nominator.node_of(info.uid)
         self._leave_queue(info)
@@ -150,9 +157,9 @@ class PodFeed(Feed[Pod]):
             # watch told so.
             if not in_flight:
                 self._cluster.remove_pod(info.uid)
-                self._queue.move(_DELETED, info.pod, None)
+                self._tell(_DELETED, info.pod, None)
         elif expected:
-            self._queue.move(_DELETED, info.pod, None)
+            self._tell(_DELETED, info.pod, None)
 
     def _leave_queue(self, info: PodInfo) -> None:
         """Take a pod out of the queue, and out of Permit where it waits there."""
