@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 import moorage
 from moorage.model import Taint
-from moorage_builtin.taint_toleration import own_tolerations_changed
 from moorage_builtin.taints import tolerates
 
 __all__ = ["NodeUnschedulable"]
@@ -56,13 +55,25 @@ class NodeUnschedulable(moorage.Plugin):
                 moorage.ClusterEvent(
                     moorage.EventResource.UNSCHEDULED_POD, action.UPDATE_POD_TOLERATION
                 ),
-                own_tolerations_changed,
+                _tolerates_it_now,
             ),
         ]
 
 
 def _tolerates_cordon(pod: moorage.Pod) -> bool:
     return any(tolerates(toleration, _TAINT) for toleration in pod.spec.tolerations)
+
+
+def _tolerates_it_now(
+    pod: moorage.Pod,
+    before: moorage.Pod | None,  # noqa: ARG001 - a hint gets both versions
+    after: moorage.Pod | None,
+) -> moorage.QueueingHint:
+    """Retry a pod that came to tolerate a cordon; other tolerations do not help it."""
+    own = after is not None and after.metadata.uid == pod.metadata.uid
+    if after is not None and own and _tolerates_cordon(after):
+        return moorage.QueueingHint.QUEUE
+    return moorage.QueueingHint.SKIP
 
 
 def _node_is_open_now(

@@ -14,7 +14,8 @@ import moorage
 __all__ = ["DEFAULT_RESOURCES", "Asked", "ResourceSpec", "is_extended"]
 
 _CPU_AND_MEMORY = ("cpu", "memory")
-_NATIVE = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
+_NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""What counts without being asked for; ``pods`` never counts, as in kube-scheduler."""
 
 
 class ResourceSpec(moorage.PluginArgs):

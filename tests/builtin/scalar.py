@@ -362,7 +362,7 @@ def fit_score(
     return math.floor(total / weight_sum + 0.5) if rounds else total // weight_sum
 
 
-_NATIVE = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
+_NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 def least(requested: int, capacity: int) -> int:
@@ -402,8 +402,6 @@ def balance_score(pod: Pod, row: PlainRow, resources: Sequence[str]) -> int | No
         if capacity == 0 or (own[resource] == 0 and resource not in _NATIVE):
             continue
         used = sum(request(info.pod, resource) for info in row.pods.values())
-        if resource == "pods":
-            used = len(row.pods)
         with_pod.append(min((used + own[resource]) / capacity, 1.0))
         without.append(min(used / capacity, 1.0))
     return (75 * 2 + _balance(with_pod) - _balance(without)) // 2
