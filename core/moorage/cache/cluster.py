@@ -78,7 +78,7 @@ class ClusterCache:
         self._valid_rows: NDArray[np.intp] | None = None
         self._full: NodesView | None = None
         self._asked_rows: tuple[int, int | None, int, int] | None = None
-        self._changed_rows: NDArray[np.intp] | None = None
+        self._changed_rows: tuple[NDArray[np.intp] | None, NDArray[np.intp] | None] = None, None
         self._journal: list[tuple[bool, PodInfo, str]] | None = None
 
     # Reading
@@ -129,10 +129,13 @@ class ClusterCache:
         """Return a view of some rows, which must be valid."""
         return NodesView(self, rows)
 
-    def changed_rows(self, nodes: int, pods: int | None) -> NDArray[np.intp] | None:
-        """Return the rows that changed since positions of the logs; None: too many to say.
+    def changed_rows(
+        self, nodes: int, pods: int | None
+    ) -> tuple[NDArray[np.intp] | None, NDArray[np.intp] | None]:
+        """Return the rows that changed since positions of the logs, and those of them that are nodes.
 
-        `pods` None leaves changes of pods out. Readers that ask the same share one answer.
+        None: too many to say. `pods` None leaves changes of pods out. Readers that ask the same
+        share one answer.
         """
         question = (nodes, pods, self.node_changes.end, self.pod_changes.end)
         if question != self._asked_rows:
@@ -143,7 +146,12 @@ class ClusterCache:
                     rows = more
                 elif more.size:
                     rows = np.union1d(rows, more)
-            self._asked_rows, self._changed_rows = question, rows
+            valid_rows = rows
+            if rows is not None and rows.size:
+                valid = self.columns.valid[rows]
+                if np.count_nonzero(valid) < len(rows):
+                    valid_rows = rows[valid]
+            self._asked_rows, self._changed_rows = question, (rows, valid_rows)
         return self._changed_rows
 
     def row(self, name: str) -> int | None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.cache import ClusterCache
+from moorage.cache import ClusterCache, NodesView
 from moorage.cycle.asking import Asker, PreFiltered
 from moorage.cycle.steps import Step
 from moorage.framework.cycle_state import CycleState
@@ -53,12 +53,8 @@ class Freshness:
         if not known:
             return None
         # Nodes that come are changed nodes, whatever the plugin depends on.
-        rows = cluster.changed_rows(nodes, pods if depends.pods else None)
-        if valid_only and rows is not None and rows.size:
-            valid = cluster.columns.valid[rows]
-            if np.count_nonzero(valid) < len(rows):
-                return rows[valid]
-        return rows
+        rows, valid_rows = cluster.changed_rows(nodes, pods if depends.pods else None)
+        return valid_rows if valid_only else rows
 
 
 def by_row(cluster: ClusterCache, values: NDArray[S]) -> NDArray[S]:
@@ -73,7 +69,8 @@ class PluginAnswers:
     """What one plugin says of all rows, for one `sign` fragment.
 
     `codes` (capacity,) int32 by row, 0 where the row passes, None: all pass. `raw` (capacity,)
-    int64 or float64 by row, None: the plugin does not score this pod. Entries of rows that are
+    int64 or float64 by row, None: the plugin does not score this pod; integers 0 to 100 where the
+    plugin does not normalise. Entries of rows that are
     not nodes mean nothing. `filter_version` and `score_version` count the times that everything
     was asked anew; `raw_version` counts changes of any raw score.
     """
@@ -130,7 +127,7 @@ class PluginAnswers:
             self._score_all(info, feasible)
         elif rows.size and self.raw is not None:
             view = self._cluster.view_of(rows)
-            raw = self._asker.score(self.step, self.state, info, view)
+            raw = self._ask_scores(info, view)
             if raw.dtype != self.raw.dtype:
                 self.raw = self.raw.astype(np.float64)
             if self.step.normalize is None or not np.array_equal(self.raw[rows], raw):
@@ -164,5 +161,11 @@ class PluginAnswers:
         view = cluster.view()
         passed = view if feasible is None else cluster.view_of(feasible)
         if self._asker.pre_score(self.step, self.state, info, passed):
-            raw = self._asker.score(self.step, self.state, info, view)
-            self.raw = by_row(cluster, raw)
+            self.raw = by_row(cluster, self._ask_scores(info, view))
+
+    def _ask_scores(self, info: PodInfo, nodes: NodesView) -> NDArray[Any]:
+        """Ask for scores of n rows; those that nobody normalises are final, and checked here."""
+        raw = self._asker.score(self.step, self.state, info, nodes)
+        if self.step.normalize is not None:
+            return raw
+        return self._asker.normalize(self.step, self.state, info, raw, nodes)

@@ -141,14 +141,15 @@ class CombinedAnswers:
         if self._parts.shape[1] != capacity:
             self._parts = np.empty((len(self._scores), capacity), dtype=self._parts.dtype)
         rows = _union(self._changed)
-        passed = rows[self.passes[rows]] if rows.size else rows
-        some = (passed, self._cluster.view_of(passed)) if passed.size else None
         everything = False
         for index in range(len(self._scores)) if anew else self._moving_parts:
-            everything |= self._refresh_part(index, self._scores[index], info, some)
+            everything |= self._refresh_part(index, self._scores[index], info, rows)
         if everything or len(self.total) != capacity:
             self.total = np.add.reduce(self._parts, dtype=self._parts.dtype)
             np.putmask(self.total, ~self.passes, NOT_FEASIBLE)
+        elif rows.size == 1:
+            row = int(rows[0])
+            self.total[row] = self._parts[:, row].sum() if self.passes[row] else NOT_FEASIBLE
         elif rows.size:
             total = np.add.reduce(self._parts[:, rows], dtype=self._parts.dtype)
             self.total[rows] = np.where(self.passes[rows], total, NOT_FEASIBLE)
@@ -184,27 +185,22 @@ class CombinedAnswers:
         self._scored_standing = standing
 
     def _refresh_part(
-        self,
-        index: int,
-        entry: PluginAnswers,
-        info: PodInfo,
-        some: tuple[NDArray[np.intp], NodesView] | None,
+        self, index: int, entry: PluginAnswers, info: PodInfo, changed: NDArray[np.intp]
     ) -> bool:
-        """Bring one plugin's weighted scores up to date.
-
-        `some` are the passing rows that changed. Returns True where more than these did.
-        """
+        """Bring one plugin's weighted scores up to date; True where more than `changed` rows did."""
         seen, now = self._seen[index], (entry.score_version, entry.raw_version)
         self._seen[index] = now
-        part = self._parts[index]
+        part, weight = self._parts[index], entry.step.weight
         anew = seen is None or seen[0] != now[0]
         if entry.raw is None:
             part[:] = 0
             return anew
-        if entry.step.normalize is None and not anew:
-            if some is not None and seen != now:
-                part[some[0]] = self._weighted(entry, info, *some)
-            return False
+        if entry.step.normalize is None:
+            if anew:
+                np.multiply(entry.raw, weight, out=part, casting="same_kind")
+            elif seen != now:
+                part[changed] = entry.raw[changed] * weight
+            return anew
         if not anew and not self._flipped and seen == now:
             return False
         rows, view = self._passing()
@@ -232,7 +228,9 @@ class CombinedAnswers:
         view: NodesView,
     ) -> NDArray[np.int64]:
         assert entry.raw is not None  # noqa: S101 - asked only where there are scores
-        scores = self._asker.normalize(entry.step, entry.state, info, entry.raw[rows], view)
+        scores: NDArray[np.int64] = entry.raw[rows]
+        if entry.step.normalize is not None:
+            scores = self._asker.normalize(entry.step, entry.state, info, scores, view)
         return scores * entry.step.weight
 
 

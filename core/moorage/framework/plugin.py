@@ -55,7 +55,8 @@ class Plugin:
     every pod. A plugin that sets `filter_depends` promises that `pre_filter` looks only at the pod
     and the named facts, and `filter` or `filter_nodes` moreover only at what is declared of the
     row asked for; with `score_depends` the same goes for `pre_score` and `score`, which may then
-    be asked about nodes that did not pass the filters. `watches` names the kinds of objects, by
+    be asked about nodes that did not pass the filters, and must give valid scores for them too.
+    `watches` names the kinds of objects, by
     plural, that the plugin reads through its handle besides pods, nodes and namespaces, such as
     ``services``; for kinds that Moorage has no record of, see `Handle.informer`. `extra_fields` names fields of API objects
     that the plugin reads and that are not decoded otherwise:
