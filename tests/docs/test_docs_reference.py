@@ -58,7 +58,7 @@ def test_every_hook_says_when_it_is_called_and_what_its_answers_do(hook: str) ->
     contract = rest.partition("\n### ")[0]
 
     for part in ("When: ", "Returns: ", "Raises: "):
-        assert contract.count(f"\n{part}") == 1
+        assert contract.count(f"\n- {part}") == 1
 
 
 def test_every_extension_point_is_named() -> None:
