@@ -7,6 +7,8 @@ field and in its order. Nothing is ever written back whole.
 from __future__ import annotations
 
 import asyncio
+import time
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ from moorage.api.resources import PODS
 from moorage.errors import ApiError, LostAnswerError, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from moorage.api.client import ApiClient
 
@@ -72,6 +74,19 @@ async def bind(
     LostAnswerError where the server cannot be asked what happened; UnreachableError where it is
     known not to have happened.
     """
+    with _counted(client, "pod_binding"):
+        await _bind(client, namespace=namespace, name=name, uid=uid, node=node, sleep=sleep)
+
+
+async def _bind(
+    client: ApiClient,
+    *,
+    namespace: str,
+    name: str,
+    uid: str,
+    node: str,
+    sleep: Callable[[float], Awaitable[None]],
+) -> None:
     body = {
         "kind": "Binding",
         "apiVersion": "v1",
@@ -127,12 +142,13 @@ async def patch_pod_status(
     client: ApiClient, *, namespace: str, name: str, patch: dict[str, Any]
 ) -> None:
     """Send a patch made by `pod_status_patch`. Raises ApiError, UnreachableError."""
-    await client.request(
-        "PATCH",
-        PODS.path(namespace, name, "status"),
-        body=patch,
-        content_type=STRATEGIC_MERGE_PATCH,
-    )
+    with _counted(client, "pod_status_patch"):
+        await client.request(
+            "PATCH",
+            PODS.path(namespace, name, "status"),
+            body=patch,
+            content_type=STRATEGIC_MERGE_PATCH,
+        )
 
 
 async def delete_pod(client: ApiClient, *, namespace: str, name: str, uid: str = "") -> None:
@@ -144,6 +160,19 @@ async def delete_pod(client: ApiClient, *, namespace: str, name: str, uid: str =
     if uid:
         body["preconditions"] = {"uid": uid}
     await client.request("DELETE", PODS.path(namespace, name), body=body)
+
+
+@contextmanager
+def _counted(client: ApiClient, kind: str) -> Iterator[None]:
+    """Tell the metrics of a write, and whether it failed."""
+    begun, failed = time.perf_counter(), True
+    try:
+        yield
+        failed = False
+    finally:
+        if client.metrics is not None:
+            seconds = time.perf_counter() - begun
+            client.metrics.scheduling.api_call(kind, seconds, failed=failed)
 
 
 def _difference(before: Condition | None, after: Condition) -> dict[str, Any]:

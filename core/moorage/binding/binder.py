@@ -39,7 +39,10 @@ class Binder:
         `on_permitted` is called once the pod may go on: from then on it can fail, not be refused.
         Undoes nothing. Never raises for what a plugin does.
         """
+        clock, point = reservation.hooks.metrics.clock, reservation.hooks.metrics.point
+        begun = clock()
         verdict, skipped = await self._pre_flight(reservation)
+        point("PreBindPreFlight", clock() - begun, verdict.code.label)
         if not verdict.is_success:
             return verdict
         has_work = len(skipped) < len(reservation.hooks.pre_bind)
@@ -49,20 +52,35 @@ class Binder:
         if not verdict.is_success:
             return verdict
         on_permitted()
-        for hook in reservation.hooks.pre_bind:
-            if hook.plugin not in skipped:
-                verdict = await self._ask(hook, reservation)
-                if not verdict.is_success:
-                    return verdict
-        return await self._bind(reservation)
+        begun = clock()
+        verdict = await self._pre_bind(reservation, skipped)
+        prepared = clock()
+        point("PreBind", prepared - begun, verdict.code.label)
+        if not verdict.is_success:
+            return verdict
+        verdict = await self._bind(reservation)
+        point("Bind", clock() - prepared, verdict.code.label)
+        return verdict
 
     async def post_bind(self, reservation: Reservation) -> None:
         """Tell the PostBind plugins, in order; what goes wrong is logged."""
+        metrics = reservation.hooks.metrics
+        begun = metrics.clock()
         for hook in reservation.hooks.post_bind:
             try:
                 await self._call(hook, reservation)
             except Exception as error:  # noqa: BLE001 - the pod is bound; the others are told all the same
                 log_fault(_logger, error, str(reservation.framework.fault(hook, error)))
+        metrics.point("PostBind", metrics.clock() - begun)
+
+    async def _pre_bind(self, reservation: Reservation, skipped: frozenset[str]) -> Verdict:
+        """Ask the PreBind plugins that have something to do, up to the first that fails."""
+        for hook in reservation.hooks.pre_bind:
+            if hook.plugin not in skipped:
+                verdict = await self._ask(hook, reservation)
+                if not verdict.is_success:
+                    return verdict
+        return SUCCESS
 
     async def _pre_flight(self, reservation: Reservation) -> tuple[Verdict, frozenset[str]]:
         """Return a failure, or which plugins have nothing to do before the pod is bound."""
@@ -80,6 +98,7 @@ class Binder:
         waiting = reservation.waiting
         if waiting is None:
             return SUCCESS
+        begun = reservation.hooks.metrics.clock()
         if waiting.verdict is None:
             loop = asyncio.get_running_loop()
             settled = asyncio.Event()
@@ -89,6 +108,8 @@ class Binder:
             if waiting.verdict is None:
                 await settled.wait()
         assert waiting.verdict is not None  # noqa: S101 - it is settled
+        metrics = reservation.hooks.metrics
+        metrics.waited(metrics.clock() - begun, result=waiting.verdict.code.label)
         return waiting.verdict
 
     async def _bind(self, reservation: Reservation) -> Verdict:

@@ -36,6 +36,7 @@ class BindingHooks:
 
     def __init__(self, framework: Framework) -> None:
         self.framework = framework
+        self.metrics = framework.services.metrics.profile(framework.profile_name)
         points = framework.points
         # A plugin that only unreserves stands at the same point.
         self.reserve = tuple(hook for hook in points["reserve"] if hook.name == "reserve")
@@ -121,11 +122,14 @@ class Reservation:
         It did not where the pod is bound by now, by whomever.
         """
         framework = self.framework
+        activity = framework.services.activity
         for hook in self.hooks.unreserve:
+            before = activity.enter(hook.plugin, hook.name, self.info.key)
             try:
                 hook.call(*self.arguments(hook))
             except Exception as error:  # noqa: BLE001 - the others are asked all the same
                 log_fault(_logger, error, str(framework.fault(hook, error)))
+            activity.leave(before)
         return self._cluster.forget(self.info.uid) is not None
 
     def arguments(self, hook: Hook) -> tuple[object, ...]:
@@ -134,6 +138,8 @@ class Reservation:
 
     def _ask(self, hook: Hook) -> Verdict:
         framework = self.framework
+        activity = framework.services.activity
+        activity.plugin, activity.hook = hook.plugin, hook.name
         try:
             verdict = framework.check_verdict(hook, hook.call(*self.arguments(hook)))
         except Exception as error:  # noqa: BLE001 - whatever a plugin raises costs this pod its turn

@@ -57,6 +57,7 @@ class StatusWriter:
         self._wishes: dict[str, _Wish] = {}
         self._queues = [asyncio.Queue[str]() for _ in range(_WRITERS)]
         self._unfinished = 0
+        self._work = None if client.metrics is None else client.metrics.work.queue("pod-status")
 
     def unscheduled(
         self, info: PodInfo, *, reason: str, message: str, nomination: str | None = None
@@ -69,6 +70,8 @@ class StatusWriter:
             return
         if info.uid not in self._wishes:
             self._unfinished += 1
+            if self._work is not None:
+                self._work.added(info.uid)
             self._queues[hash(info.uid) % _WRITERS].put_nowait(info.uid)
         self._wishes[info.uid] = wish
 
@@ -103,14 +106,23 @@ class StatusWriter:
         """Whether nothing waits to be written, and nothing is being written."""
         return not self._unfinished
 
+    @property
+    def unfinished(self) -> int:
+        """How many pods wait for something to be written, or are being written."""
+        return self._unfinished
+
     async def _drain(self, queue: asyncio.Queue[str]) -> None:
         while True:
             uid = await queue.get()
+            if self._work is not None:
+                self._work.begun(uid)
             try:
                 wish = self._wishes.pop(uid, None)
                 if wish is not None:
                     await self._write(wish)
             finally:
+                if self._work is not None:
+                    self._work.ended(uid)
                 self._unfinished -= 1
                 queue.task_done()
 
@@ -118,6 +130,8 @@ class StatusWriter:
         failure: MoorageError | None = None
         for delay in (0.0, *_RETRY_DELAYS):
             if delay:
+                if self._work is not None:
+                    self._work.retried()
                 await self._sleep(delay)
             patch = self._patch(wish)
             if patch is None or wish.info.uid in self._wishes:
