@@ -308,8 +308,7 @@ class Session:
             row=decision.row,
             states=decision.states,
         )
-        # It is on its node now, and must not be expected there or elsewhere as well.
-        self.queue.nominator.remove(queued.info.uid)
+        self._end_nomination(reservation)
         verdict = self._reserve(reservation)
         if reservation.waiting is not None and verdict.code is Code.WAIT:
             self.services.waiting.add(reservation.waiting)
@@ -331,6 +330,15 @@ class Session:
             verdict = reservation.permit(self.services.clock())
             metrics.point("Permit", metrics.clock() - reserved, verdict.code.label)
         return verdict
+
+    def _end_nomination(self, reservation: Reservation) -> None:
+        """Expect a pod nowhere any more: it is on its node, and must not count there twice."""
+        info, nominator = reservation.queued.info, self.queue.nominator
+        expected = nominator.node_of(info.uid)
+        nominator.remove(info.uid)
+        if expected and expected != reservation.node_name:
+            # Room was kept for it there, and no longer is.
+            self.queue.move(_DELETED, info.on_node(expected).pod, None)
 
     def _not_placed(self, queued: QueuedPod, decision: Decision) -> Failure:
         request = None
@@ -362,8 +370,7 @@ class Session:
         refused = verdict.is_rejection
         place = self.queue.requeue(queued, request or _request(verdict))
         if place is not Place.OUTSIDE:
-            expected = queued.pod.status.nominated_node_name if nomination is None else nomination
-            self.queue.nominator.nominate(queued.info, expected)
+            self.queue.nominator.nominate(queued.info, self._expected(queued, nomination))
         if place is Place.OUTSIDE:
             _logger.debug("Pod %s is gone, or was bound by another scheduler", queued.key)
         elif refused:
@@ -398,6 +405,16 @@ class Session:
 
     def _on_incoming(self, queue: str, event: str) -> None:
         self._metrics.scheduling.incoming.inc(event, queue)
+
+    def _expected(self, queued: QueuedPod, nomination: str | None) -> str:
+        """Say where a pod is to be expected after an attempt, by its newest version where that says it.
+
+        What is known here is ahead of the status; it ended where the pod was on a node meanwhile.
+        """
+        if nomination is not None:
+            return nomination
+        known = self.queue.nominator.node_of(queued.info.uid)
+        return known or queued.pod.status.nominated_node_name
 
     def _on_hint_error(self, plugin: str, pod: Pod, event: ClusterEvent, error: Exception) -> None:
         name = f"{pod.metadata.namespace}/{pod.metadata.name}"

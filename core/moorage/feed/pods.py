@@ -161,6 +161,19 @@ class PodFeed(Feed[Pod]):
         elif expected:
             self._tell(_DELETED, info.pod, None)
 
+    def _held_for(self, info: PodInfo) -> str:
+        """Return the node that has room set aside for a waiting pod; empty: none."""
+        if self._cluster.is_assumed(info.uid):
+            return self._cluster.node_of(info.uid)
+        return self._queue.nominator.node_of(info.uid)
+
+    def _give_up(self, info: PodInfo, node_name: str) -> None:
+        """Tell those who wait for room that a node no longer has to have it for this pod.
+
+        Hints look at pods on nodes, so that it is told as if the pod had been on this one.
+        """
+        self._queue.move(_DELETED, info.on_node(node_name).pod, None, besides=info.uid)
+
     def _leave_queue(self, info: PodInfo) -> None:
         """Take a pod out of the queue, and out of Permit where it waits there."""
         name = info.pod.spec.scheduler_name
