@@ -1,0 +1,135 @@
+"""From what a test names - classes, names, a profile - to an assembled framework."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+from moorage.config import load_configuration, parse_configuration
+from moorage.config.producers import assemble
+from moorage.config.schema import API_VERSION, KIND
+from moorage.framework.handle import Services
+from moorage.framework.host import PluginSource, Registry, discover
+from moorage.framework.plugin import Plugin, PluginArgs
+from moorage.framework.points import hooks_of, points_of
+from moorage.framework.profile import Framework, new_framework
+
+__all__ = ["Args", "PluginChoice", "Plugins", "Profile", "make_framework", "name_of"]
+
+PluginChoice: TypeAlias = type[Plugin] | str
+"""A plugin's class, which goes by its class name, or the name of an installed plugin."""
+Plugins: TypeAlias = "Sequence[PluginChoice | tuple[PluginChoice, int]] | None"
+"""Plugins in order, each alone or with its weight."""
+Profile: TypeAlias = "str | Path | Mapping[str, Any] | None"
+"""A configuration: a file, YAML text, a profile as a mapping, or ``default``."""
+Args: TypeAlias = "Mapping[str, Mapping[str, Any] | PluginArgs] | None"
+"""Arguments by plugin, as ``pluginConfig`` gives them."""
+
+_DEFAULT = "default"
+
+
+def make_framework(
+    services: Services,
+    *,
+    plugins: Plugins = None,
+    profile: Profile = None,
+    args: Args = None,
+    scheduler_name: str = "default-scheduler",
+) -> Framework:
+    """Assemble the profile that a test asks for.
+
+    Without `profile`, exactly `plugins` run, in this order, wherever they can be enabled; without
+    `plugins` either, the default profile does. With `profile`, that runs, and those of `plugins`
+    that it does not name are added to it; of several profiles, `scheduler_name` picks one.
+    """
+    pairs = [_pair(one) for one in plugins or ()]
+    registry = _registry([choice for choice, _ in pairs], alone=profile is None)
+    if profile is None and plugins is not None:
+        points: dict[str, list[tuple[str, int]]] = {}
+        for choice, weight in pairs:
+            name = name_of(choice)
+            for point in sorted(points_of(hooks_of(registry.load(name)))):
+                points.setdefault(point, []).append((name, weight))
+        return new_framework(registry, points, args, profile_name=scheduler_name, services=services)
+    document = _document(profile)
+    for one in document["profiles"]:
+        _add_plugins(one, pairs)
+        _add_args(one, args or {})
+    configuration = parse_configuration(json.dumps(document), file="profile")
+    frameworks = assemble(configuration, registry, services=services).frameworks
+    if scheduler_name in frameworks:
+        return frameworks[scheduler_name]
+    if len(frameworks) > 1:
+        raise ValueError(
+            f"the configuration has profiles {', '.join(frameworks)}; the pod asks for "
+            f"{scheduler_name!r}: make_pod(..., scheduler_name=...)"
+        )
+    return next(iter(frameworks.values()))
+
+
+def name_of(choice: PluginChoice) -> str:
+    """Return the name under which a plugin runs."""
+    return choice if isinstance(choice, str) else choice.__name__
+
+
+def _pair(given: PluginChoice | tuple[PluginChoice, int]) -> tuple[PluginChoice, int]:
+    return given if isinstance(given, tuple) else (given, 1)
+
+
+def _registry(choices: Sequence[PluginChoice], *, alone: bool) -> Registry:
+    """Installed plugins, with those that are given as classes in place of their namesakes.
+
+    Where classes run alone nobody asks what else is installed; finding out takes a while.
+    """
+    given = {name_of(choice): choice for choice in choices if not isinstance(choice, str)}
+    sources = [
+        PluginSource(name=name, distribution="test", version="", plugin=plugin)
+        for name, plugin in given.items()
+    ]
+    if not alone or len(given) < len(choices) or not choices:
+        sources += [source for source in discover().sources() if source.name not in given]
+    return Registry(sources)
+
+
+def _document(profile: Profile) -> dict[str, Any]:
+    """Return a whole configuration, in containers of its own."""
+    if profile is None or profile == _DEFAULT:
+        found: Any = {}
+    elif isinstance(profile, Mapping):
+        found = json.loads(json.dumps(profile))
+    elif isinstance(profile, Path) or "\n" not in profile:
+        # Read by the host first, for its sentence about what is wrong with the file.
+        load_configuration(profile)
+        documents = yaml.safe_load_all(Path(profile).read_text(encoding="utf-8"))
+        found = next(one for one in documents if one["kind"] == KIND)
+    else:
+        found = yaml.safe_load(profile)
+    if "profiles" not in found and "kind" not in found:
+        found = {"profiles": [found]}
+    found.setdefault("profiles", [{}])
+    return {"apiVersion": API_VERSION, "kind": KIND, **found}
+
+
+def _add_plugins(profile: dict[str, Any], pairs: Sequence[tuple[PluginChoice, int]]) -> None:
+    plugins = profile.setdefault("plugins", {})
+    named = {
+        entry["name"] for point in plugins.values() for entry in (point or {}).get("enabled") or ()
+    }
+    everywhere = plugins.setdefault("multiPoint", {}).setdefault("enabled", [])
+    everywhere.extend(
+        {"name": name_of(choice), "weight": weight}
+        for choice, weight in pairs
+        if name_of(choice) not in named
+    )
+
+
+def _add_args(profile: dict[str, Any], args: Mapping[str, Mapping[str, Any] | PluginArgs]) -> None:
+    given = profile.setdefault("pluginConfig", [])
+    for name, values in args.items():
+        if isinstance(values, PluginArgs):
+            values = values.model_dump(mode="json", by_alias=True)  # noqa: PLW2901 - the same, spelt
+        given.append({"name": name, "args": dict(values)})
