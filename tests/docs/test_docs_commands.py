@@ -28,7 +28,8 @@ SECONDS = 180
 
 def as_script(marked: Sequence[Block], *, work: Path, outputs: Path) -> str:
     """Turn a page's blocks into one script: files are written, commands run, outputs kept."""
-    lines = ["set -eu", f"cd {work}"]
+    # Whatever was left running in the background ends with the page.
+    lines = ["set -eu", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", f"cd {work}"]
     for number, block in enumerate(marked):
         if block.mark == "file":
             path = shlex.quote(block.argument)
