@@ -96,6 +96,13 @@ class Rules:
         change: int,
     ) -> Self:
         """Return the rules as they would be with pods added (1) to rows, or taken off (-1)."""
+        if not self._affinity and not self._anti_affinity:
+            # Only pods with terms of their own matter.
+            if isinstance(pods, moorage.PodsOnRows):
+                pods = pods.take(pods.has_terms)
+                positions = pods.positions
+            if not pods:
+                return self
         changes = {rule: counts.copy() for rule, counts in self._changes.items()}
         for position, info in zip(positions.tolist(), pods, strict=True):
             for rule in self._touched_by(info):

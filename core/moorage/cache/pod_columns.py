@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from moorage.cache.columns import NodeColumns
 from moorage.cache.interning import InternedColumn
-from moorage.cache.pods_on_rows import NOT_STARTED, PodsOnRows, amounts, start_of
+from moorage.cache.pods_on_rows import (
+    NOT_STARTED,
+    PodsOnRows,
+    RequestTable,
+    has_terms,
+    start_of,
+)
 from moorage.model.pod_info import PodInfo
 from moorage.model.requests import Requests
 
@@ -34,6 +40,7 @@ class PodColumns:
         self._priorities = np.zeros(capacity, dtype=np.int64)
         self._starts = np.full(capacity, NOT_STARTED, dtype=np.int64)
         self._arrivals = np.zeros(capacity, dtype=np.int64)
+        self._has_terms = np.zeros(capacity, dtype=np.bool_)
         self._requests: InternedColumn[Requests] = InternedColumn(capacity)
         self._arrived = 0
 
@@ -48,6 +55,7 @@ class PodColumns:
         self._infos[slot] = info
         self._priorities[slot] = info.pod.spec.priority or 0
         self._starts[slot] = start_of(info)
+        self._has_terms[slot] = has_terms(info)
         self._requests.set(slot, info.requests)
 
     def clear(self, slot: int) -> None:
@@ -63,6 +71,7 @@ class PodColumns:
         starts = np.full(more, NOT_STARTED, dtype=np.int64)
         self._starts = np.concatenate([self._starts, starts])
         self._arrivals = np.concatenate([self._arrivals, np.zeros(more, dtype=np.int64)])
+        self._has_terms = np.concatenate([self._has_terms, np.zeros(more, dtype=np.bool_)])
         self._requests.grow(capacity)
 
     def below(
@@ -80,18 +89,17 @@ class PodColumns:
         slots = np.flatnonzero((positions >= 0) & (self._priorities < priority))
         chosen = self._in_order(_Chosen(slots, positions[slots]))
         slots = chosen.slots
-        distinct, places = np.unique(self._requests.codes[slots], return_inverse=True)
-        requests, nonzero = amounts(
-            nodes, [self._requests.values[code] for code in distinct.tolist()]
-        )
+        distinct, requests = _distinct(self._requests.codes[slots], len(self._requests.values))
+        values = [self._requests.values[code] for code in distinct.tolist()]
         return PodsOnRows(
             chosen.positions,
             self._infos[slots],
             priorities=self._priorities[slots],
             starts=self._starts[slots],
-            kinds=kinds[slots].astype(np.int64),
-            requests=requests[:, places],
-            nonzero=nonzero[:, places],
+            kinds=kinds[slots],
+            has_terms=self._has_terms[slots],
+            requests=requests,
+            table=RequestTable.of(nodes, values),
         )
 
     def check(self, slot: int, info: PodInfo) -> None:
@@ -99,6 +107,7 @@ class PodColumns:
         assert self._infos[slot] is info, info
         assert self._priorities[slot] == info.priority, info
         assert self._starts[slot] == start_of(info), info
+        assert self._has_terms[slot] == has_terms(info), info
         assert self._requests.get(slot) == info.requests, info
 
     def _in_order(self, chosen: _Chosen) -> _Chosen:
@@ -107,3 +116,12 @@ class PodColumns:
         keys = (positions << 32) - self._priorities[slots]
         order = np.lexsort((self._arrivals[slots], self._starts[slots], keys))
         return _Chosen(slots[order], positions[order])
+
+
+def _distinct(codes: NDArray[np.int32], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the distinct ones of codes below `count`, and the place of each code among them."""
+    place = np.zeros(count, dtype=np.intp)
+    place[codes] = 1
+    distinct = np.flatnonzero(place)
+    place[distinct] = np.arange(len(distinct))
+    return distinct, place[codes]

@@ -51,13 +51,18 @@ class RowChanges:
         """Both of them, with 1 for added and -1 for removed."""
         return ((1, self.added), (-1, self.removed))
 
+    def apply_nonzero(self, nonzero: NDArray[np.int64]) -> None:
+        """Bring non-zero requests of the real rows, (2, n) int64, up to date with the steps."""
+        for change, pods in self._steps:
+            scatter(nonzero, pods.positions, pods.table.nonzero[:, pods.requests], change)
+
     def _resolve(self) -> tuple[Pairs, Pairs]:
         if self._resolved is None:
             added: dict[tuple[int, str], PodInfo] = {}
             removed: dict[tuple[int, str], PodInfo] = {}
             for change, pods in self._steps:
                 more, less = (added, removed) if change > 0 else (removed, added)
-                for position, info in zip(pods.positions.tolist(), pods.infos, strict=True):
+                for position, info in zip(pods.positions.tolist(), pods, strict=True):
                     key = (position, info.uid)
                     if less.pop(key, None) is None:
                         more[key] = info
@@ -71,16 +76,18 @@ def scatter(
     """Add `change` times amounts (k, m) to the columns (of at least k rows) at positions (m,)."""
     if not positions.size:
         return
-    steps = np.diff(positions)
-    if np.count_nonzero(steps <= 0):
+    before, after = positions[:-1], positions[1:]
+    if np.count_nonzero(before >= after):
         # Several pods on one row: summed row by row first.
-        if np.count_nonzero(steps < 0):
+        if np.count_nonzero(before > after):
             order = np.argsort(positions, kind="stable")
             positions, amounts = positions[order], amounts[:, order]
-            steps = np.diff(positions)
-        starts = np.concatenate([[0], np.flatnonzero(steps) + 1])
+        starts = np.flatnonzero(np.diff(positions, prepend=-1))
         positions, amounts = positions[starts], np.add.reduceat(amounts, starts, axis=1)
-    into[: len(amounts), positions] += change * amounts
+    if change > 0:
+        into[: len(amounts), positions] += amounts
+    else:
+        into[: len(amounts), positions] -= amounts
 
 
 def _pairs(pods: dict[tuple[int, str], PodInfo]) -> Pairs:

@@ -44,7 +44,7 @@ class NodesView:
     As long as no pods are added or taken off, the arrays of the real cluster are shared, not copied.
     """
 
-    __slots__ = ("_changes", "_cluster", "_nonzero", "_requested", "_whole", "rows")
+    __slots__ = ("_allocatable", "_changes", "_cluster", "_requested", "_whole", "rows")
 
     def __init__(self, cluster: ClusterCache, rows: NDArray[np.intp]) -> None:
         self._cluster = cluster
@@ -56,7 +56,8 @@ class NodesView:
             count == 0 or (rows is cluster.valid_rows or bool((np.diff(rows) == 1).all()))
         )
         self._requested: NDArray[np.int64] | None = None
-        self._nonzero: NDArray[np.int64] | None = None
+        # Only for rows with changes, which are asked again and again: by resources.
+        self._allocatable: dict[tuple[str, ...], NDArray[np.int64]] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -80,14 +81,22 @@ class NodesView:
 
     def allocatable_of(self, resources: Sequence[str]) -> NDArray[np.int64]:
         """Return what nodes have of several resources; (k, n) int64, in the order given."""
-        return self._matrix("allocatable", resources)
+        if self._allocatable is None:
+            return self._matrix("allocatable", resources)
+        key = tuple(resources)
+        found = self._allocatable.get(key)
+        if found is None:
+            found = self._allocatable[key] = self._matrix("allocatable", key)
+        return found
 
     def requested_of(self, resources: Sequence[str]) -> NDArray[np.int64]:
         """Return what pods on the rows request of several resources; (k, n) int64."""
         if self._requested is not None:
-            _, places = self._cluster.columns.places(tuple(resources))
+            adjacent, places = self._cluster.columns.places(tuple(resources))
             # There may be resources that nobody had when the changes were reckoned.
             self._requested = _with_room(self._requested, places.max(initial=0) + 1)
+            if adjacent is not None:
+                return _read_only(self._requested[adjacent])
             return _read_only(self._requested[places[:, 0]])
         return self._matrix("requested", resources)
 
@@ -97,9 +106,11 @@ class NodesView:
 
         (2, n) int64; see `moorage.model.requests`.
         """
-        if self._nonzero is not None:
-            return _read_only(self._nonzero)
-        return self._rows_of(self._cluster.columns.nonzero_requested)
+        nonzero = self._rows_of(self._cluster.columns.nonzero_requested)
+        if self._changes:
+            nonzero = nonzero.copy()
+            self._changes.apply_nonzero(nonzero)
+        return _read_only(nonzero)
 
     @property
     def pod_count(self) -> NDArray[np.int64]:
@@ -341,16 +352,14 @@ class NodesView:
         columns = self._cluster.columns
         view = NodesView(self._cluster, self.rows)
         view._changes = self._changes.then(change, pods)
-        requested, nonzero = self._requested, self._nonzero
-        if requested is None or nonzero is None:
+        if self._requested is None:
             requested = columns.requested.take(self.rows, axis=1)
-            nonzero = columns.nonzero_requested.take(self.rows, axis=1)
         else:
-            requested, nonzero = requested.copy(), nonzero.copy()
-        requested = _with_room(requested, len(pods.requests))
-        scatter(requested, pods.positions, pods.requests, change)
-        scatter(nonzero, pods.positions, pods.nonzero, change)
-        view._requested, view._nonzero = requested, nonzero
+            requested = self._requested.copy()
+        requested = _with_room(requested, len(pods.table.real))
+        scatter(requested, pods.positions, pods.table.real[:, pods.requests], change)
+        view._requested = requested
+        view._allocatable = {} if self._allocatable is None else self._allocatable
         return view
 
     def _spread(self, columns: Sequence[RowCounts]) -> NDArray[np.int64]:

@@ -226,7 +226,7 @@ class Asker:
         if hook is None:
             return state
         clone = state.clone()
-        self._call(hook, clone, info.pod, nodes, pods.positions, pods.pods())
+        self._call(hook, clone, info.pod, nodes, pods.positions, pods)
         return clone
 
     def _filter_singly(

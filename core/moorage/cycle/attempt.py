@@ -235,6 +235,18 @@ class Attempt:
             if (row := self._cluster.row(name)) is not None and pods
         }
 
+    def _expected_among(self, rows: NDArray[np.intp]) -> list[tuple[int, PodInfo]]:
+        """Pair the pods that are expected on some rows, all distinct, with the row's place there."""
+        if not self._expected:
+            return []
+        place = {row: position for position, row in enumerate(rows.tolist())}
+        return [
+            (place[row], pod)
+            for row, pods in self._expected.items()
+            if row in place
+            for pod in pods
+        ]
+
     def _pass_with_expected(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Leave out rows that do not pass with the expected pods added; both ways must agree."""
         asked = rows[np.isin(rows, list(self._expected))]
@@ -447,13 +459,7 @@ class Attempt:
             states[step] = self._state(step)
             if shared is not None and answer is not None and answer.verdict.is_success:
                 known[step] = None if shared.codes is None else shared.codes[nodes.rows]
-        place = {row: position for position, row in enumerate(nodes.rows.tolist())}
-        expected = [
-            (place[row], pod)
-            for row, pods in self._expected.items()
-            if row in place
-            for pod in pods
-        ]
+        expected = self._expected_among(nodes.rows)
         filters = RowFilters(self._asker, self._info, states, nodes, known)
         return FilterRun.begin(filters, nodes, PodsOnRows.of(self._cluster.columns, expected))
 

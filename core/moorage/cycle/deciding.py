@@ -43,14 +43,14 @@ class Cycle:
         """
         times = CycleTimes(self._profile)
         try:
-            combined = self._kept.combined(queued)
+            combined = self._kept.combined(queued.info)
             times.looked_up(found=self._kept.found)
             combined.refresh_filters(queued.info)
             attempt = Attempt(self._profile, combined, queued.info, details=details)
             decision = attempt.run()
         except PluginError as error:
             # What was kept for this pod may be half done.
-            self._kept.forget(queued)
+            self._kept.forget()
             self._profile.metrics.flushed("pod_failed")
             return Decision(queued.info, verdict=Verdict.error(str(error)))
         times.decided(attempt, decision)
@@ -61,7 +61,7 @@ class Cycle:
 
         Asks the plugins once more; for people, not for the loop. Raises PluginError.
         """
-        combined = self._kept.combined(queued)
+        combined = self._kept.combined(queued.info)
         combined.refresh_filters(queued.info)
         return Attempt(self._profile, combined, queued.info, details=True).diagnose()
 

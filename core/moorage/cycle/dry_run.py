@@ -56,13 +56,23 @@ class RowFilters:
 
 
 class _Lane(NamedTuple):
-    """One of the two ways in which rows must pass: with their nominated pods, and without."""
+    """One of the two ways in which rows must pass: with their nominated pods, and without.
+
+    The first is only about rows that have some: `positions` of the run are its rows, and `places`
+    says which row of the lane each position is, -1: none; both None: the same rows as the run.
+    """
 
     nodes: NodesView
     states: Mapping[Step, CycleState]
+    positions: NDArray[np.intp] | None = None
+    places: NDArray[np.intp] | None = None
 
     def changed(self, filters: RowFilters, pods: PodsOnRows, change: int) -> _Lane:
-        """Return the lane with pods added (1) or taken off (-1)."""
+        """Return the lane with pods of the run's rows added (1) or taken off (-1)."""
+        if self.places is not None:
+            pods = pods.at(self.places)
+        if not len(pods):
+            return self
         nodes = self.nodes.with_pods(pods) if change > 0 else self.nodes.without_pods(pods)
         states = {
             step: filters.asker.change_pods(
@@ -70,7 +80,16 @@ class _Lane(NamedTuple):
             )
             for step in filters.moving
         }
-        return _Lane(nodes, states)
+        return self._replace(nodes=nodes, states=states)
+
+    def ask(self, filters: RowFilters) -> dict[Step, NDArray[np.int32]]:
+        """Return what plugins that look at pods say of the lane's rows; who passes all is left out."""
+        found = {}
+        for step in filters.moving:
+            codes = filters.asker.filter(step, self.states[step], filters.info, self.nodes)
+            if codes is not None:
+                found[step] = codes
+        return found
 
 
 class FilterRun:
@@ -86,8 +105,12 @@ class FilterRun:
         plain = _Lane(nodes, filters.states)
         if not len(expected):
             return cls(filters, (plain,))
+        positions = np.unique(expected.positions)
+        places = np.full(len(nodes), -1, dtype=np.intp)
+        places[positions] = np.arange(len(positions))
+        some = _Lane(nodes.take(positions), filters.states, positions, places)
         # In this order: the first that refuses a row gives the reason.
-        return cls(filters, (plain.changed(filters, expected, 1), plain))
+        return cls(filters, (some.changed(filters, expected, 1), plain))
 
     @property
     def nodes(self) -> NodesView:
@@ -98,28 +121,32 @@ class FilterRun:
     def passes(self) -> NDArray[np.bool_]:
         """Which rows pass; (n,) bool."""
         passes = self._filters.passes.copy()
-        for found in self._codes:
+        for lane, found in zip(self._lanes, self._codes, strict=True):
             for codes in found.values():
-                passes &= codes == 0
+                if lane.positions is None:
+                    passes &= codes == 0
+                else:
+                    passes[lane.positions] &= codes == 0
         return passes
 
     def reasons(self, positions: NDArray[np.intp]) -> dict[str, int]:
         """Count the reasons of rows; the first plugin in order that refuses a row counts."""
         filters = self._filters
-        left = positions
         counts: Counter[str] = Counter()
+        left = positions
         for lane, found in zip(self._lanes, self._codes, strict=True):
+            asked = left if lane.places is None else left[lane.places[left] >= 0]
+            elsewhere = np.setdiff1d(left, asked)
             for step in filters.steps:
-                codes = filters.standing.get(step, found.get(step))
-                if codes is None:
+                codes = filters.standing.get(step)
+                refused = None if codes is None else codes[asked]
+                if step in found:
+                    refused = found[step][asked if lane.places is None else lane.places[asked]]
+                if refused is None:
                     continue
-                refused = codes[left]
-                kinds, numbers = np.unique(refused[refused > 0], return_counts=True)
-                state = lane.states.get(step, filters.states[step])
-                for code, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
-                    verdict = filters.asker.explain(step, state, filters.info, code)
-                    counts.update(dict.fromkeys(verdict.reasons, number))
-                left = left[refused == 0]
+                self._count(counts, step, lane, refused)
+                asked = asked[refused == 0]
+            left = np.union1d(asked, elsewhere)
         return dict(counts)
 
     def with_pods(self, pods: PodsOnRows) -> FilterRun:
@@ -131,24 +158,23 @@ class FilterRun:
         return self._changed(pods, -1)
 
     def _changed(self, pods: PodsOnRows, change: int) -> FilterRun:
-        lanes = [lane.changed(self._filters, pods, change) for lane in self._lanes]
-        return FilterRun(self._filters, lanes)
+        return FilterRun(
+            self._filters, [lane.changed(self._filters, pods, change) for lane in self._lanes]
+        )
 
     @cached_property
     def _codes(self) -> list[dict[Step, NDArray[np.int32]]]:
-        """What the plugins that look at pods say, by lane; those that let all rows pass left out."""
+        return [lane.ask(self._filters) for lane in self._lanes]
+
+    def _count(
+        self, counts: Counter[str], step: Step, lane: _Lane, codes: NDArray[np.int32]
+    ) -> None:
         filters = self._filters
-        return [
-            {
-                step: codes
-                for step in filters.moving
-                if (
-                    codes := filters.asker.filter(step, lane.states[step], filters.info, lane.nodes)
-                )
-                is not None
-            }
-            for lane in self._lanes
-        ]
+        state = lane.states.get(step, filters.states[step])
+        kinds, numbers = np.unique(codes[codes > 0], return_counts=True)
+        for code, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
+            verdict = filters.asker.explain(step, state, filters.info, code)
+            counts.update(dict.fromkeys(verdict.reasons, number))
 
 
 def _looks_at_pods(step: Step) -> bool:

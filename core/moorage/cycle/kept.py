@@ -10,7 +10,7 @@ from moorage.cycle.answers import PluginAnswers
 from moorage.cycle.asking import Asker
 from moorage.cycle.combined import CombinedAnswers
 from moorage.cycle.steps import Plan, Step
-from moorage.framework.queued_pod import QueuedPod
+from moorage.model.pod_info import PodInfo
 
 __all__ = ["KeptAnswers"]
 
@@ -30,6 +30,7 @@ class KeptAnswers:
         self._budget = budget
         self._answers: dict[tuple[Step, Hashable], PluginAnswers] = {}
         self._most_answers = 256
+        self._last: Signature | None = None
         self._combined: OrderedDict[Signature, CombinedAnswers] = OrderedDict()
         self.found = False
         """Whether answers about pods like the last one were at hand."""
@@ -41,12 +42,14 @@ class KeptAnswers:
             entry.nbytes for entry in self._combined.values()
         )
 
-    def combined(self, queued: QueuedPod) -> CombinedAnswers:
+    def combined(self, info: PodInfo) -> CombinedAnswers:
         """Return the answers about pods like this one; PluginError where a plugin fails to sign.
 
-        The caller brings them up to date, and forgets them if a plugin fails meanwhile.
+        A pod is signed at each attempt: a fragment may depend on what is in the cluster. The caller
+        brings the answers up to date, and forgets them if a plugin fails meanwhile.
         """
-        signature = self._signature(queued)
+        self._last = None
+        signature = self._last = self._asker.sign(self._plan.signs, info)
         combined = self._combined.get(signature)
         self.found = combined is not None
         if combined is None:
@@ -57,21 +60,14 @@ class KeptAnswers:
             self._combined.move_to_end(signature)
         return combined
 
-    def forget(self, queued: QueuedPod) -> None:
-        """Drop all that was kept for a pod: a plugin failed half-way."""
-        if queued.signature is None:
+    def forget(self) -> None:
+        """Drop all that was kept for the last pod: a plugin failed half-way."""
+        if self._last is None:
             return
-        signature = self._signature(queued)
-        for step, fragment in zip(self._plan.shared, signature, strict=True):
+        for step, fragment in zip(self._plan.shared, self._last, strict=True):
             self._answers.pop((step, fragment), None)
         # Other signatures share the answers that were dropped.
         self._combined.clear()
-
-    def _signature(self, queued: QueuedPod) -> Signature:
-        if queued.signature is None:
-            queued.signature = self._asker.sign(self._plan.signs, queued.info)
-        assert isinstance(queued.signature, tuple)  # noqa: S101 - made just above
-        return queued.signature
 
     def _combine(self, signature: Signature) -> CombinedAnswers:
         answers: dict[Step, PluginAnswers] = {}

@@ -132,7 +132,8 @@ def add_pods(
 ) -> None:
     """Bring `state` up to date for pods that are added to rows, hypothetically.
 
-    `positions` (m,) intp are the rows and `pods` the m pods; a row may occur several times.
+    `positions` (m,) intp are the rows and `pods` the m pods, a `moorage.PodsOnRows` where there may
+    be many; a row may occur several times.
     `state` is a clone that this call may change, and must keep apart what it counts for each row.
     """
 

@@ -37,6 +37,10 @@ _REASONS_OF = {
 """How the reasons begin that kube-scheduler's other plugins give: whose a recorded reason is."""
 
 
+_WITHOUT_CLAIMS = re.compile(r"\. (no new claims to deallocate|still not schedulable), ")
+"""What the PostFilter of DynamicResources says before that of DefaultPreemption."""
+
+
 class Difference(NamedTuple):
     """One thing in which a step differs; `node` and `plugin` are empty where it is about neither."""
 
@@ -59,7 +63,10 @@ def differences(
         expected = f"{recorded.outcome}: {recorded.message}" if recorded.message else "bound"
         return [Difference("outcome", expected, got)]
     if recorded.outcome == "unschedulable":
-        return list(_messages(recorded, decision, missing))
+        found = list(_messages(recorded, decision, missing))
+        if "DefaultPreemption" not in missing:
+            found += _preemption(recorded, decision)
+        return found
     return [
         *_feasible(recorded, decision),
         *_scores(recorded, decision, missing),
@@ -88,12 +95,33 @@ def _messages(
     recorded: RecordedStep, decision: Decision, missing: frozenset[str]
 ) -> Iterator[Difference]:
     expected, got = recorded.message, decision.message
-    if missing & {"DynamicResources", "DefaultPreemption"}:
-        # What their PostFilter says stands behind the reasons.
+    if "DynamicResources" in missing:
+        expected = _WITHOUT_CLAIMS.sub(". ", expected)
+    if "DefaultPreemption" in missing or (
+        "DynamicResources" in missing and ". preemption: " not in expected
+    ):
+        # What PostFilter said stands behind the reasons; a fault in it keeps others from saying more.
         expected = _without_post_filter(expected)
         got = _without_post_filter(got)
     if expected != got:
         yield Difference("message", expected, got)
+
+
+def _preemption(recorded: RecordedStep, decision: Decision) -> Iterator[Difference]:
+    """Compare node and victims; where several nodes cost the same, any of them is right."""
+    made_room = decision.made_room
+    chosen = [] if made_room is None else [made_room, *made_room.equals()]
+    by_node = {nomination.node_name: nomination for nomination in chosen if nomination.node_name}
+    if recorded.nominated is None and not by_node:
+        return
+    right = by_node.get(recorded.nominated or "")
+    if right is None:
+        yield Difference("nominated", recorded.nominated, sorted(by_node) or None)
+        return
+    victims = sorted(info.key for info in right.victims)
+    expected = sorted(recorded.victims or ())
+    if victims != expected:
+        yield Difference("victims", expected, victims, node=right.node_name)
 
 
 def _feasible(recorded: RecordedStep, decision: Decision) -> Iterator[Difference]:

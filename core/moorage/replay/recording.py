@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from moorage.errors import RecordingError
+from moorage.model.disruption import PodDisruptionBudget
 from moorage.model.meta import Namespace
 from moorage.model.nodes import Node
 from moorage.model.pods import Pod
@@ -34,6 +35,7 @@ class Objects(msgspec.Struct):
     replicationcontrollers: tuple[ReplicationController, ...] = ()
     replicasets: tuple[ReplicaSet, ...] = ()
     statefulsets: tuple[StatefulSet, ...] = ()
+    poddisruptionbudgets: tuple[PodDisruptionBudget, ...] = ()
 
     @property
     def workloads(self) -> Iterator[Workload]:

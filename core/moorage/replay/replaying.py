@@ -80,6 +80,8 @@ def _replay_scenario(
         cluster.set_node(node)
     for workload in scenario.objects.workloads:
         cluster.set_workload(workload)
+    for budget in scenario.objects.poddisruptionbudgets:
+        cluster.budgets.put(budget)
     for pod in scenario.objects.pods:
         if pod.spec.node_name and not is_finished(pod):
             cluster.add_pod(PodInfo(_with_uid(pod)))
@@ -95,10 +97,26 @@ def _replay_scenario(
                 f"names profile {step.pod.spec.scheduler_name!r}, which the configuration lacks"
             )
         decision = cycle.decide(QueuedPod(info, timestamp=0.0), details=True)
-        found = tuple(differences(step, decision, missing))
+        found = [*differences(step, decision, missing)]
+        if step.then_bound is not None and "DefaultPreemption" not in missing and not found:
+            found += _bound_later(services, cycle, step, info)
         is_apart = step.outcome == "unschedulable" and refused_only_by(step, missing)
-        yield StepReport(scenario.scenario, number, info.key, () if is_apart else found, is_apart)
+        shown = () if is_apart else tuple(found)
+        yield StepReport(scenario.scenario, number, info.key, shown, is_apart)
         _go_on(services, step, info)
+
+
+def _bound_later(
+    services: Services, cycle: Cycle, step: RecordedStep, info: PodInfo
+) -> Iterator[Difference]:
+    """Decide once more, with the victims gone and the nomination written."""
+    for key in step.victims or ():
+        services.cluster.remove_pod(key)
+    status = msgspec.structs.replace(info.pod.status, nominated_node_name=step.nominated or "")
+    again = PodInfo(msgspec.structs.replace(info.pod, status=status))
+    decision = cycle.decide(QueuedPod(again, timestamp=0.0))
+    if decision.node_name != step.then_bound:
+        yield Difference("then bound", step.then_bound, decision.node_name or decision.message)
 
 
 def _go_on(services: Services, step: RecordedStep, info: PodInfo) -> None:
