@@ -44,7 +44,7 @@ from moorage.feed import (
 )
 from moorage.framework.handle import Services
 from moorage.framework.hints import EventHint
-from moorage.framework.informing import Informer
+from moorage.framework.informing import InformedKind, Informer
 from moorage.framework.profile import Framework
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.requeue import RequeueRequest
@@ -203,7 +203,8 @@ class Session:
         yield Watched(NODES, Node, self.nodes)
         yield Watched(NAMESPACES, Namespace, self.namespaces)
         for resource, kind in _WORKLOADS:
-            yield Watched(resource, kind, WorkloadFeed(self.cluster, kind))
+            name = EventResource.SERVICE if resource is SERVICES else _event_resource(resource)
+            yield Watched(resource, kind, WorkloadFeed(self.cluster, self.queue, kind, name))
         yield Watched(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, BudgetFeed(self.cluster))
 
     # One pod
@@ -430,6 +431,10 @@ class Session:
         sort = framework.points["queue_sort"][0]
         problem = error if isinstance(error, PluginError) else framework.fault(sort, error)
         log_fault(_logger, error, f"Pod {queued.key} goes to the end of the queue: {problem}")
+
+
+def _event_resource(resource: Resource) -> str:
+    return InformedKind(resource.group, resource.version, resource.plural).event_resource
 
 
 class _QueueSide:

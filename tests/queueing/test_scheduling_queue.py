@@ -524,12 +524,10 @@ def test_an_update_in_flight_counts_when_the_pod_comes_back(world: World) -> Non
     before, after = pod("p"), pod("p", labels={"helps": "yes"}, version=2)
     world.queue.add(before)
     queued = world.popped()
-    queued.signature = "of before"
     world.queue.update(before, after)
     assert queued.info is before
     assert world.queue.requeue(queued, refusal("Own")) is Place.BACKOFF
     assert queued.info is after
-    assert queued.signature is None
 
 
 def test_an_update_of_one_pod_in_flight_does_not_wake_another(world: World) -> None:

@@ -39,6 +39,7 @@ class PodTopologySpread(moorage.Plugin):
     Args = PodTopologySpreadArgs
     filter_depends = moorage.Depends()
     score_depends = moorage.Depends()
+    watches = ("services", "replicationcontrollers", "replicasets", "statefulsets")
 
     def __init__(self, args: PodTopologySpreadArgs, handle: moorage.Handle) -> None:
         super().__init__(args, handle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from moorage.config.schema import (
     EXTENSION_POINTS,
@@ -31,7 +32,7 @@ def leave_out(
 
 
 def _without(profile: KubeSchedulerProfile, names: Collection[str]) -> KubeSchedulerProfile:
-    sets = {}
+    sets: dict[str, Any] = {}
     for point in ("multi_point", *EXTENSION_POINTS):
         plugin_set = profile.plugins.at(point)
         enabled = tuple(plugin for plugin in plugin_set.enabled if plugin.name not in names)

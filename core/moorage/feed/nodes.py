@@ -47,6 +47,10 @@ class NodeFeed(Feed[Node]):
         """How many nodes there are; may be read in another thread."""
         return len(self._nodes)
 
+    def newest(self, identity: Hashable) -> Node | None:
+        """Return the newest version of a node by name."""
+        return self._nodes.get(str(identity))
+
     def known(self, name: str) -> Node | None:
         """Return the newest version of a node that was taken in."""
         return self._nodes.get(name)

@@ -67,6 +67,11 @@ class PodFeed(Feed[Pod]):
         """Return the uids of all pods."""
         return self._pods
 
+    def newest(self, identity: Hashable) -> Pod | None:
+        """Return the newest version of a pod by uid."""
+        info = self._pods.get(str(identity))
+        return None if info is None else info.pod
+
     def known(self, uid: str) -> PodInfo | None:
         """Return the newest version of a pod that has not ended; None: gone, or never seen."""
         return self._pods.get(uid)

@@ -9,7 +9,9 @@ from moorage.cache.cluster import ClusterCache
 from moorage.cache.workloads import WorkloadIdentity, identity_of
 from moorage.feed.following import Feed
 from moorage.model.disruption import PodDisruptionBudget
+from moorage.model.events import ActionType, ClusterEvent
 from moorage.model.workloads import Workload
+from moorage.queueing import SchedulingQueue
 
 __all__ = ["BudgetFeed", "WorkloadFeed"]
 
@@ -17,11 +19,17 @@ W = TypeVar("W", bound=Workload)
 
 
 class WorkloadFeed(Feed[W], Generic[W]):
-    """Keeps one kind of workload in the cache up to date; wakes nobody."""
+    """Keeps one kind of workload in the cache up to date; `resource` is what hints register."""
 
-    def __init__(self, cluster: ClusterCache, kind: type[W]) -> None:
+    def __init__(
+        self, cluster: ClusterCache, queue: SchedulingQueue, kind: type[W], resource: str
+    ) -> None:
         self._cluster = cluster
+        self._queue = queue
         self._kind = kind
+        self._added = ClusterEvent(resource, ActionType.ADD)
+        self._updated = ClusterEvent(resource, ActionType.UPDATE_OTHER)
+        self._deleted = ClusterEvent(resource, ActionType.DELETE)
 
     def identity(self, item: W) -> WorkloadIdentity:
         """Return the workload's kind, namespace and name."""
@@ -36,12 +44,21 @@ class WorkloadFeed(Feed[W], Generic[W]):
         ]
 
     def put(self, item: W) -> None:
-        """Take in a workload."""
+        """Take in a workload; only what it selects wakes anybody."""
+        before = self._cluster.workloads.get(identity_of(item))
         self._cluster.set_workload(item)
+        if before is None:
+            self._queue.move(self._added, None, item)
+        elif before.spec != item.spec:
+            self._queue.move(self._updated, before, item)
 
     def drop(self, identity: Hashable) -> None:
         """Forget a workload."""
-        self._cluster.remove_workload(cast("WorkloadIdentity", identity))
+        known = cast("WorkloadIdentity", identity)
+        before = self._cluster.workloads.get(known)
+        if before is not None:
+            self._cluster.remove_workload(known)
+            self._queue.move(self._deleted, before, None)
 
 
 class BudgetFeed(Feed[PodDisruptionBudget]):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from moorage.model.pod_info import PodInfo
 from moorage.model.pods import Pod
 
@@ -20,8 +18,7 @@ class QueuedPod:
     something went wrong; each has its own backoff, which ends at `backoff_until` (0.0: none).
     `unschedulable_plugins` and `pending_plugins`: who refused it last time; only events that these
     registered can bring it back. `gated_by`: the PreEnqueue plugin that holds it back.
-    `signature`: what makes its answers shareable (see `moorage.framework.hookspecs`); the cycle
-    fills it in, None until then. `was_flushed`: it came back by the long timeout, not by an event.
+    `was_flushed`: it came back by the long timeout, not by an event.
     `begun`: when its last attempt began, by the clock of the metrics.
     """
 
@@ -34,7 +31,6 @@ class QueuedPod:
         "gated_by",
         "info",
         "pending_plugins",
-        "signature",
         "timestamp",
         "unschedulable_count",
         "unschedulable_plugins",
@@ -52,7 +48,6 @@ class QueuedPod:
         self.unschedulable_plugins: frozenset[str] = frozenset()
         self.pending_plugins: frozenset[str] = frozenset()
         self.gated_by = ""
-        self.signature: Hashable | None = None
         self.was_flushed = False
         self.begun = 0.0
 

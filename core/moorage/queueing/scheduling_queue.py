@@ -116,7 +116,6 @@ class SchedulingQueue:
                 self._ledger.in_flight.record_for(new.uid, happening)
             return
         queued.info = new
-        queued.signature = None
         self._ledger.refresh(queued)
         if changes and place is Place.GATED:
             # Whatever changed may be what the gate is about: asking costs one call.
@@ -176,7 +175,6 @@ class SchedulingQueue:
         newest = self._newest(queued)
         if newest is not queued.info:
             queued.info = newest
-            queued.signature = None
         self._note_failure(queued, request)
         wake = self._wake_after_cycle(queued)
         if wake is Wake.NO:
@@ -260,6 +258,10 @@ class SchedulingQueue:
     def find(self, uid: str) -> QueuedPod | None:
         """Return what the queue knows of a pod; None: not here."""
         return self._ledger.find(uid)
+
+    def find_key(self, key: str) -> QueuedPod | None:
+        """Return what the queue knows of the newest pod of a name ``namespace/name``."""
+        return self._ledger.find_key(key)
 
     def pending(self) -> Mapping[Place, tuple[QueuedPod, ...]]:
         """List the pods of each place, in order; O(n log n), for people."""
