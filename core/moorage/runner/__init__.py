@@ -5,11 +5,13 @@ that decides (`moorage.session` and below), what the command line offers (`moora
 everything below; not `embedded`, which is a cluster like any other.
 
 `runner.py` is the life of the process, `watching.py` what is watched, `catching_up.py` how
-``--until-idle`` knows that it has seen everything.
+``--until-idle`` knows that it has seen everything, `oversight.py` who lets it schedule,
+`process.py` signals and threads.
 """
 
 from __future__ import annotations
 
+from moorage.runner.oversight import Oversight
 from moorage.runner.runner import Runner
 
-__all__ = ["Runner"]
+__all__ = ["Oversight", "Runner"]

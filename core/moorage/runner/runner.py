@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Coroutine, Mapping
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 
@@ -31,6 +29,9 @@ from moorage.framework.verdict import Verdict
 from moorage.model.pod_info import PodInfo
 from moorage.queueing import Place
 from moorage.runner.catching_up import has_caught_up
+from moorage.runner.oversight import Oversight
+from moorage.runner.process import stopping_by_signals, threadsafe
+from moorage.runner.side_work import SideWork
 from moorage.runner.watching import (
     BUDGET,
     POD_SELECTOR,
@@ -39,6 +40,7 @@ from moorage.runner.watching import (
     declared_watches,
     informed_reflectors,
 )
+from moorage.serving import Inspected
 from moorage.session import Failure, Session
 
 __all__ = ["Runner"]
@@ -55,7 +57,8 @@ class Runner:
 
     `frameworks` are by profile name and all made with `services`, which the runner fills in; their
     clock is monotonic. `grace` is how long bindings in flight may take after `stop`, in seconds.
-    With `handle_signals`, SIGTERM and SIGINT stop it. `limit` throttles requests. A runner runs once.
+    With `handle_signals`, SIGTERM and SIGINT stop it. `limit` throttles requests. `oversight` says
+    when it may schedule. A runner runs once.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Runner:
         grace: float = 10.0,
         limit: TokenBucket | None = None,
         handle_signals: bool = False,
+        oversight: Oversight | None = None,
     ) -> None:
         self._frameworks = dict(frameworks)
         self._services = services
@@ -78,16 +82,18 @@ class Runner:
         self._grace = grace
         self._limit = limit
         self._handle_signals = handle_signals
+        self._oversight = oversight or Oversight()
         self._session: Session | None = None
         self._client: ApiClient | None = None
         self._reporter: Reporter | None = None
+        self._side_work: SideWork | None = None
         self._watches: list[Watch] = []
         self._bindings: dict[asyncio.Task[None], Reservation] = {}
         self._synced = asyncio.Event()
         self._stopping = asyncio.Event()
         self._over = asyncio.Event()
         self._wake = asyncio.Event()
-        self._thread = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def session(self) -> Session:
@@ -95,6 +101,26 @@ class Runner:
         if self._session is None:
             raise RuntimeError("there is no session before the plugins have started")
         return self._session
+
+    @property
+    def inspected(self) -> Inspected | None:
+        """What there is to look at, from any thread; None before plugins have started."""
+        session, loop = self._session, self._loop
+        if session is None or loop is None:
+            return None
+        return Inspected(
+            loop, session.queue, session.cluster, session.attempts, self._services.clock
+        )
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether all that is watched has been listed once."""
+        return self._synced.is_set()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether no more cycles begin."""
+        return self._stopping.is_set()
 
     def stop(self) -> None:
         """Begin no more cycles; `run` returns when bindings in flight have ended or were undone."""
@@ -105,13 +131,21 @@ class Runner:
         """Schedule until stopped.
 
         Raises what ends a start: ApiError, UnreachableError, KubeconfigError of the first requests,
-        PluginError of a plugin that does not start.
+        PluginError of a plugin that does not start. Raises LeadershipLostError where another
+        replica may take over.
         """
-        self._thread = threading.get_ident()
+        self._loop = asyncio.get_running_loop()
         try:
             async with AsyncExitStack() as stack:
-                stack.enter_context(self._signals())
-                client = ApiClient(self._connection, limit=self._limit)
+                if self._handle_signals:
+                    stack.enter_context(stopping_by_signals(self.stop))
+                stack.push_async_callback(self._oversight.release)
+                client = ApiClient(
+                    self._connection,
+                    limit=self._limit,
+                    gate=self._oversight.gate,
+                    metrics=self._services.metrics,
+                )
                 await stack.enter_async_context(client)
                 await self._start(client, stack)
                 await self._work()
@@ -137,7 +171,10 @@ class Runner:
         services = self._services
         self._client = services.client = client
         self._reporter = reporter = Reporter(client, self._frameworks, newest=self._newest)
-        services.events = self._threadsafe(reporter.event)
+        services.events = threadsafe(reporter.event)
+        self._side_work = SideWork()
+        services.spawn = self._side_work.spawn
+        self._measure(reporter)
         reflectors = cluster_reflectors(client, self._frameworks.values())
         for reflector in reflectors:
             await reflector.probe()
@@ -153,7 +190,7 @@ class Runner:
             unschedulable_timeout=timeout,
             on_ready=self._wake.set,
         )
-        services.activate = self._threadsafe(services.activate)
+        services.activate = threadsafe(services.activate)
         pods, nodes, namespaces = reflectors
         self._watches = [
             Watch(nodes, session.nodes),
@@ -172,31 +209,46 @@ class Runner:
         None of the tasks raises for what a server or a plugin does; a fault of ours ends them all.
         """
         assert self._reporter is not None  # noqa: S101 - the start has made it
+        oversight = self._oversight
         threads = DaemonThreads()
         binder = Binder(threads, self._reporter.announce)
         try:
             async with asyncio.TaskGroup() as group:
                 background = [
+                    group.create_task(oversight.heartbeat.beat()),
+                    group.create_task(oversight.until_lost()),
                     group.create_task(self._reporter.run()),
-                    *(group.create_task(watch.run()) for watch in self._watches),
                 ]
-                await self._until_synced(group)
+                if oversight.delay_cache:
+                    await self._unless_stopped(group, oversight.until_leading())
+                background += [group.create_task(watch.run()) for watch in self._watches]
+                await self._unless_stopped(group, self._all_synced())
+                await self._unless_stopped(group, oversight.until_leading())
                 await self._schedule(group, binder)
                 await self._wind_up()
+                await oversight.release()
                 for task in background:
                     task.cancel()
+        except BaseExceptionGroup as group_of:
+            known = group_of.subgroup(MoorageError)
+            if known is None:
+                raise
+            raise known.exceptions[0] from None
         finally:
             threads.close()
 
-    async def _until_synced(self, group: asyncio.TaskGroup) -> None:
-        """Wait for the first list of everything: with half of the nodes, pods would go wrong."""
+    async def _unless_stopped(
+        self, group: asyncio.TaskGroup, what: Coroutine[Any, Any, None]
+    ) -> None:
+        """Wait for something, but no longer than until `stop`."""
         stopped = group.create_task(self._stopping.wait())
-        synced = group.create_task(self._all_synced())
-        await asyncio.wait({stopped, synced}, return_when=asyncio.FIRST_COMPLETED)
+        done = group.create_task(what)
+        await asyncio.wait({stopped, done}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
-        synced.cancel()
+        done.cancel()
 
     async def _all_synced(self) -> None:
+        """Wait for the first list of everything: with half of the nodes, pods would go wrong."""
         for watch in self._watches:
             await watch.reflector.synced.wait()
         for informer in self._services.informers:
@@ -295,8 +347,20 @@ class Runner:
             if late:
                 await asyncio.wait(late)
                 _logger.warning("Stopped with %d pods on their way, now undone", len(late))
+        if self._side_work is not None:
+            left = await self._side_work.finish(max(0.1, self._grace - (time.monotonic() - begun)))
+            if left:
+                _logger.warning("Stopped with %d calls of plugins cut short", left)
         if self._reporter is not None:
             await self._reporter.flush(max(0.1, self._grace - (time.monotonic() - begun)))
+
+    def _measure(self, reporter: Reporter) -> None:
+        """Have the numbers of what is on its way read from here."""
+        families = self._services.metrics.scheduling
+        families.goroutines.read_from(lambda: {("binding",): len(self._bindings)})
+        families.pending_api_calls.read_from(
+            lambda: {("pod_status_patch",): reporter.status.unfinished}
+        )
 
     # Idleness
 
@@ -305,6 +369,8 @@ class Runner:
         if not self._synced.is_set() or self._bindings or self.session.cluster.assumed_count:
             return False
         if self._reporter is None or not self._reporter.status.is_idle:
+            return False
+        if self._side_work is None or not self._side_work.is_idle:
             return False
         counts = self.session.queue.counts()
         if counts[Place.ACTIVE] or counts[Place.IN_FLIGHT]:
@@ -324,36 +390,3 @@ class Runner:
             _logger.debug("Cannot tell whether everything was seen: %s", error)
             return False
         return True
-
-    # The process
-
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        if not self._handle_signals:
-            yield
-            return
-        loop = asyncio.get_running_loop()
-        numbers = (signal.SIGTERM, signal.SIGINT)
-        for number in numbers:
-            loop.add_signal_handler(number, self._stop_by, number)
-        try:
-            yield
-        finally:
-            for number in numbers:
-                loop.remove_signal_handler(number)
-
-    def _stop_by(self, number: signal.Signals) -> None:
-        _logger.info("Received %s, shutting down", number.name)
-        self.stop()
-
-    def _threadsafe(self, function: Callable[..., None]) -> Callable[..., Any]:
-        """Return a call that plugins may make from their threads too; the loop's own runs it."""
-        loop = asyncio.get_running_loop()
-
-        def call(*arguments: Any, **named: Any) -> None:  # noqa: ANN401 - passed on
-            if threading.get_ident() == self._thread:
-                function(*arguments, **named)
-            else:
-                loop.call_soon_threadsafe(lambda: function(*arguments, **named))
-
-        return call

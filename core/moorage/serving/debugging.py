@@ -47,25 +47,25 @@ class Inspected(NamedTuple):
     clock: Callable[[], float]
 
 
-class _Meta(msgspec.Struct):
+class _Meta(msgspec.Struct, frozen=True):
     name: str = ""
     uid: str = ""
 
 
-class _Spec(msgspec.Struct, rename="camel"):
+class _Spec(msgspec.Struct, rename="camel", frozen=True):
     node_name: str = ""
 
 
-class _Object(msgspec.Struct):
+class _Object(msgspec.Struct, frozen=True):
     metadata: _Meta
     spec: _Spec = _Spec()
 
 
-class _ListMeta(msgspec.Struct):
+class _ListMeta(msgspec.Struct, frozen=True):
     next_page: str = msgspec.field(default="", name="continue")
 
 
-class _List(msgspec.Struct):
+class _List(msgspec.Struct, frozen=True):
     metadata: _ListMeta
     items: list[_Object] | None = None
 

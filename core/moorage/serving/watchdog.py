@@ -30,7 +30,7 @@ class Heartbeat:
     def __init__(self, *, period: float = 0.5, clock: Callable[[], float] = time.monotonic) -> None:
         self._period = period
         self._clock = clock
-        self._last = clock()
+        self._last: float | None = None
 
     async def beat(self) -> None:
         """Tell, again and again, that the loop moves."""
@@ -40,8 +40,8 @@ class Heartbeat:
 
     @property
     def silence(self) -> float:
-        """For how many seconds the loop has not moved."""
-        return self._clock() - self._last
+        """For how many seconds the loop has not moved; 0 before it began to."""
+        return 0.0 if self._last is None else self._clock() - self._last
 
 
 class Watchdog:
