@@ -227,13 +227,16 @@ async def test_lost_answer_from_a_server_that_restarts(
 
 
 async def test_lost_answer_from_a_server_that_stays_away(
-    server: FakeServer, client: ApiClient, naps: Naps
+    server: FakeServer, client: ApiClient, naps: Naps, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """After a while the error says that nobody knows."""
+    """It is asked for ever, since who gives up frees a node that may be taken; a warning says so."""
     server.on("POST", f"{POD}/binding", server.break_off())
-    server.on("GET", POD, server.refuse(503))
-    with pytest.raises(LostAnswerError, match="may have happened or not"):
-        await bind_p(client, naps)
+    away = [server.refuse(503), server.refuse(429)] * 6
+    server.on("GET", POD, *away, server.json(pod(node="n1")))
+    await bind_p(client, naps)
+    assert naps.taken == [0.0, 0.5, 1.0, 2.0, 4.0, *[8.0] * 8]
+    assert caplog.text.count("Nobody knows yet whether the binding of pod default/p") == 1
+    assert len(server.requests("POST")) == 1
 
 
 async def test_unclear_server_error_is_cleared_up(

@@ -7,9 +7,11 @@ field and in its order. Nothing is ever written back whole.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from contextlib import contextmanager
 from http import HTTPStatus
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Condition", "bind", "delete_pod", "patch_pod_status", "pod_status_patch"]
 
+_logger = logging.getLogger(__name__)
+
 _READ_DELAYS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Seconds before each attempt to learn what became of a binding; an API server restarts in less."""
+"""Seconds before each attempt to learn what became of a binding; the last one for all after it."""
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -70,9 +74,9 @@ async def bind(
     """Bind a pod to a node; return only when it is known to be bound there.
 
     Where no clear answer comes back, the pod is read to learn what happened; the binding is never
-    sent again. Raises ApiError where it is refused, or the pod is gone or on another node;
-    LostAnswerError where the server cannot be asked what happened; UnreachableError where it is
-    known not to have happened.
+    sent again, and until the server can be asked this does not return. Raises ApiError where it is
+    refused, or the pod is gone or on another node; UnreachableError where it is known not to have
+    happened.
     """
     with _counted(client, "pod_binding"):
         await _bind(client, namespace=namespace, name=name, uid=uid, node=node, sleep=sleep)
@@ -233,18 +237,23 @@ async def _settle(
 async def _read_pod(
     client: ApiClient, body: dict[str, Any], sleep: Callable[[float], Awaitable[None]]
 ) -> _Pod:
-    """Read a pod from the store, patiently. Raises ApiError, LostAnswerError."""
+    """Read a pod from the store, for as long as that takes. Raises ApiError.
+
+    Who gives up would have to free the node, and it may be taken.
+    """
     path = PODS.path(body["metadata"]["namespace"], body["metadata"]["name"])
-    failure: Exception | None = None
-    for delay in _READ_DELAYS:
-        await sleep(delay)
+    for attempt in count():
+        await sleep(_READ_DELAYS[min(attempt, len(_READ_DELAYS) - 1)])
         try:
             # Without a resourceVersion, the answer is no older than the question.
             return msgspec.json.decode(await client.request("GET", path), type=_Pod)
-        except UnreachableError as error:
-            failure = error
+        except (UnreachableError, msgspec.DecodeError) as error:
+            failure: Exception = error
         except ApiError as error:
-            if error.code < HTTPStatus.INTERNAL_SERVER_ERROR:
+            overloaded = error.code == HTTPStatus.TOO_MANY_REQUESTS
+            if error.code < HTTPStatus.INTERNAL_SERVER_ERROR and not overloaded:
                 raise
             failure = error
-    raise LostAnswerError(f"{_what(body)} may have happened or not: {failure}") from failure
+        if attempt == len(_READ_DELAYS):
+            _logger.warning("Nobody knows yet whether %s happened: %s", _what(body), failure)
+    raise AssertionError("it is asked for ever")
