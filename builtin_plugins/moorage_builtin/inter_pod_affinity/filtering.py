@@ -150,7 +150,8 @@ class Rules:
         for sums in domains:
             counts = sums.on(nodes)
             if sums.key in changes:
-                counts += changes.pop(sums.key)
+                # On a node without the key a pod is in no domain.
+                counts += changes.pop(sums.key) * nodes.labels(sums.key).present
             parts.append(counts > 0)
         parts.extend((counts > 0) & nodes.labels(key).present for key, counts in changes.items())
         return np.logical_or.reduce(parts) if parts else None
