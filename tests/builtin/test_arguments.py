@@ -1,0 +1,107 @@
+"""Arguments that the node-level plugins refuse, and how they say so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.builtin.asking_plugins import assemble, plugin
+
+from moorage.framework.profile import ArgumentsError
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "sentence"),
+    [
+        pytest.param(
+            "NodeResourcesFit",
+            {"ignoredResourceGroups": ["a/b"]},
+            "args.ignoredResourceGroups: Value error, resource group name 'a/b' can't contain '/'",
+            id="group-with-slash",
+        ),
+        pytest.param(
+            "NodeResourcesFit",
+            {"scoringStrategy": {"type": "Random"}},
+            "args.scoringStrategy.type: Input should be 'LeastAllocated', 'MostAllocated' or",
+            id="unknown-strategy",
+        ),
+        pytest.param(
+            "NodeResourcesFit",
+            {"scoringStrategy": {"resources": [{"name": "cpu", "weight": 101}]}},
+            "args.scoringStrategy.resources.0.weight: Input should be less than or equal to 100",
+            id="weight",
+        ),
+        pytest.param(
+            "NodeResourcesFit",
+            {"scoringStrategy": {"type": "RequestedToCapacityRatio"}},
+            "args.scoringStrategy: Value error, requestedToCapacityRatio must be given",
+            id="no-shape",
+        ),
+        pytest.param(
+            "NodeResourcesFit",
+            {
+                "scoringStrategy": {
+                    "type": "RequestedToCapacityRatio",
+                    "requestedToCapacityRatio": {
+                        "shape": [
+                            {"utilization": 50, "score": 1},
+                            {"utilization": 50, "score": 2},
+                        ]
+                    },
+                }
+            },
+            "args.scoringStrategy.requestedToCapacityRatio.shape: Value error, utilization values"
+            " must be rising",
+            id="shape-that-does-not-rise",
+        ),
+        pytest.param(
+            "NodeResourcesBalancedAllocation",
+            {"resources": [{"name": "cpu", "weight": 2}]},
+            "args.resources: Value error, resource weight of cpu must be 1, got 2",
+            id="balance-has-no-weights",
+        ),
+        pytest.param(
+            "NodeAffinity",
+            {
+                "addedAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}
+                }
+            },
+            "args: Value error, addedAffinity.requiredDuringSchedulingIgnoredDuringExecution."
+            "nodeSelectorTerms: at least one term is needed",
+            id="no-terms",
+        ),
+        pytest.param(
+            "NodePorts",
+            {"ports": []},
+            "args.ports: Extra inputs are not permitted",
+            id="takes-none",
+        ),
+    ],
+)
+def test_refused_arguments(name: str, args: dict[str, Any], sentence: str) -> None:
+    """By plugin and field."""
+    with pytest.raises(ArgumentsError) as caught:
+        assemble(name, args)
+    assert f": {sentence}" in str(caught.value)
+    assert str(caught.value).startswith(f"plugin {name!r} of moorage ")
+
+
+def test_a_weight_of_zero_is_one() -> None:
+    """As in kube-scheduler, where 0 means that nothing was written."""
+    args = {"scoringStrategy": {"resources": [{"name": "cpu", "weight": 0}]}}
+
+    strategy = plugin("NodeResourcesFit", args).args.scoring_strategy
+
+    assert [(spec.name, spec.weight) for spec in strategy.resources] == [("cpu", 1)]
+
+
+def test_no_resources_are_the_usual_ones() -> None:
+    """An empty list is one that was not written."""
+    for name, args in (
+        ("NodeResourcesFit", {"scoringStrategy": {"resources": []}}),
+        ("NodeResourcesBalancedAllocation", {"resources": []}),
+    ):
+        made = plugin(name, args).args
+        resources = made.scoring_strategy.resources if "scoring" in str(args) else made.resources
+        assert [spec.name for spec in resources] == ["cpu", "memory"]
