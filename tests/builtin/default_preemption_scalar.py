@@ -70,8 +70,8 @@ class Plain:
         if verdict is not None:
             return Refusal(verdict.reasons, is_final=True)
         if row.port_conflict(info.host_ports):
-            reason = "node(s) didn't have free ports for the requested pod ports"
-            return Refusal((reason,), is_final=False)
+            taken = "node(s) didn't have free ports for the requested pod ports"
+            return Refusal((taken,), is_final=False)
         verdict = node_resources_fit(info.pod, row)
         if verdict is not None:
             return Refusal(verdict.reasons, is_final=verdict.code.name != "UNSCHEDULABLE")

@@ -49,6 +49,7 @@ class DefaultPreemption(moorage.Plugin):
     """
 
     Args = DefaultPreemptionArgs
+    watches = ("poddisruptionbudgets",)
 
     def __init__(self, args: DefaultPreemptionArgs, handle: moorage.Handle) -> None:
         super().__init__(args, handle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar, cast
 
@@ -14,6 +15,8 @@ from moorage.model.workloads import Workload
 from moorage.queueing import SchedulingQueue
 
 __all__ = ["BudgetFeed", "WorkloadFeed"]
+
+_logger = logging.getLogger(__name__)
 
 W = TypeVar("W", bound=Workload)
 
@@ -76,8 +79,12 @@ class BudgetFeed(Feed[PodDisruptionBudget]):
         return [self.identity(budget) for budget in self._budgets]
 
     def put(self, item: PodDisruptionBudget) -> None:
-        """Take in a budget."""
+        """Take in a budget; one that cannot be read protects nobody, and that is said."""
         self._budgets.put(item)
+        identity = self.identity(item)
+        problem = self._budgets.invalid.get(identity)
+        if problem is not None:
+            _logger.error("PodDisruptionBudget %s/%s protects no pod: %s", *identity, problem)
 
     def drop(self, identity: Hashable) -> None:
         """Forget a budget."""
