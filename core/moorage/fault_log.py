@@ -9,8 +9,10 @@ import logging
 
 from moorage.errors import MoorageError
 
-__all__ = ["TRACE", "log_fault"]
+__all__ = ["NOTICE", "TRACE", "log_fault"]
 
+NOTICE = 25
+"""The level of what everybody should read though nothing is wrong: klog's verbosity 0."""
 TRACE = 5
 """The level of ``logging`` from which on tracebacks are logged: klog's verbosity 4."""
 

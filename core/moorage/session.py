@@ -245,6 +245,7 @@ class Session:
             info.key,
             reservation.node_name,
             self.cluster.node_count,
+            extra={"about": {"pod": info.key, "node": reservation.node_name}},
         )
         self._note_bound(reservation)
         self.queue.done(info.uid)
@@ -372,12 +373,13 @@ class Session:
         place = self.queue.requeue(queued, request or _request(verdict))
         if place is not Place.OUTSIDE:
             self.queue.nominator.nominate(queued.info, self._expected(queued, nomination))
+        about = {"about": {"pod": queued.key}}
         if place is Place.OUTSIDE:
             _logger.debug("Pod %s is gone, or was bound by another scheduler", queued.key)
         elif refused:
-            _logger.info("Unable to schedule pod %s; waiting: %s", queued.key, message)
+            _logger.info("Unable to schedule pod %s; waiting: %s", queued.key, message, extra=about)
         else:
-            _logger.error("Error scheduling pod %s; retrying: %s", queued.key, message)
+            _logger.error("Error scheduling pod %s; retrying: %s", queued.key, message, extra=about)
         reason = "Unschedulable" if refused else "SchedulerError"
         self._note(queued, "unschedulable" if refused else "error", message)
         return Failure(queued.info, reason, message, nomination, place)

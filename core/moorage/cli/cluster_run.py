@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage.api.client import ApiClient
 from moorage.api.connection import Connection
-from moorage.cli.lease_check import refuse_to_compete
+from moorage.cli.lease_check import refuse_to_compete, shares_lease
 from moorage.cli.scheduling import Job, schedule_for_ever, schedule_until_idle
 
 __all__ = ["run_on_cluster"]
@@ -17,10 +17,14 @@ async def run_on_cluster(job: Job, *, context: str | None, master: str | None) -
     starting: no usable credentials, no answer, no permission, kube-scheduler at work.
     """
     kubeconfig = job.configuration.client_connection.kubeconfig or None
-    connection = Connection.find(kubeconfig=kubeconfig, context=context, master=master)
-    async with ApiClient(connection) as client:
-        await refuse_to_compete(client, job.frameworks)
+
+    def connect() -> Connection:
+        return Connection.find(kubeconfig=kubeconfig, context=context, master=master)
+
+    if not shares_lease(job.configuration):
+        async with ApiClient(connect()) as client:
+            await refuse_to_compete(client, job.frameworks)
     if job.until_idle:
-        await schedule_until_idle(job, connection, only_new=True)
+        await schedule_until_idle(job, connect, only_new=True)
     else:
-        await schedule_for_ever(job, connection)
+        await schedule_for_ever(job, connect)

@@ -38,14 +38,17 @@ async def run_embedded(
     manifests = load_manifests(paths or [QUICKSTART])
     async with EmbeddedApiServer(port=port) as server:
         await apply_manifests(server.store, manifests)
-        connection = Connection.to_url(server.url)
+
+        def connect() -> Connection:
+            return Connection.to_url(server.url)
+
         if job.until_idle:
             settled = partial(has_settled, server.store)
-            await schedule_until_idle(job, connection, is_settled=settled)
+            await schedule_until_idle(job, connect, is_settled=settled)
             return
         with _kubeconfig_file(server, kubeconfig_out) as kubeconfig:
             _tell(server, manifests, job=job, kubeconfig=kubeconfig, quickstart=not paths)
-            await schedule_for_ever(job, connection)
+            await schedule_for_ever(job, connect)
 
 
 @contextlib.contextmanager

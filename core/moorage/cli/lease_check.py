@@ -14,8 +14,9 @@ from moorage.errors import ApiError, ConfigurationError
 
 if TYPE_CHECKING:
     from moorage.api.client import ApiClient
+    from moorage.config import KubeSchedulerConfiguration
 
-__all__ = ["refuse_to_compete"]
+__all__ = ["refuse_to_compete", "shares_lease"]
 
 _NAMESPACE: Final = "kube-system"
 _NAME: Final = "kube-scheduler"
@@ -30,6 +31,16 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Lease(msgspec.Struct, frozen=True):
     spec: _Spec = _Spec()
+
+
+def shares_lease(configuration: KubeSchedulerConfiguration) -> bool:
+    """Say whether kube-scheduler's own Lease is the one to hold: then the election keeps us apart."""
+    election = configuration.leader_election
+    return (
+        election.leader_elect
+        and election.resource_name == _NAME
+        and election.resource_namespace == _NAMESPACE
+    )
 
 
 async def refuse_to_compete(client: ApiClient, scheduler_names: Iterable[str]) -> None:

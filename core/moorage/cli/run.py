@@ -13,7 +13,8 @@ import yaml
 from moorage.cli.cluster_run import run_on_cluster
 from moorage.cli.embedded_run import run_embedded
 from moorage.cli.flag_options import FlagCommand, given_flags, without_effect
-from moorage.cli.logs import set_up_logging
+from moorage.cli.logs import FORMATS, set_up_logging
+from moorage.cli.observing import plan_serving
 from moorage.cli.options import Session, output_option, verbosity_option
 from moorage.cli.output import notice
 from moorage.cli.scheduling import Job
@@ -113,16 +114,22 @@ def command(ctx: click.Context, /, seed: int | None, **options: Any) -> None:  #
     if "write-config-to" in flags:
         _write(configuration, assembly.frameworks, path=flags["write-config-to"])
         return
-    set_up_logging(ctx.ensure_object(Session).verbosity)
+    set_up_logging(ctx.ensure_object(Session).verbosity, _logging_format(flags))
+    embedded, until_idle = options["embedded"], options["until_idle"]
+    document = to_document(configuration, plugin_args=plugin_arguments(assembly.frameworks))
     job = Job(
         frameworks=assembly.frameworks,
         services=services,
         configuration=configuration,
         unschedulable_seconds=flags.get(_UNSCHEDULABLE, Job.unschedulable_seconds),
-        until_idle=options["until_idle"],
+        until_idle=until_idle,
         output=options["output"],
+        elect=flags.get(
+            "leader-elect", not embedded and configuration.leader_election.leader_elect
+        ),
+        serving=plan_serving(flags, document, by_default=not (embedded or until_idle)),
     )
-    if options["embedded"]:
+    if embedded:
         asyncio.run(
             run_embedded(
                 job,
@@ -147,6 +154,13 @@ def _check_combination(options: Mapping[str, Any], flags: Mapping[str, Any]) -> 
         raise click.UsageError(f"{named[0]} names a cluster, and --embedded runs without one")
     if options["output"] != "table" and not options["until_idle"]:
         raise click.UsageError("-o is for --until-idle; without it, there is no end to print at")
+
+
+def _logging_format(flags: Mapping[str, Any]) -> str:
+    form: str = flags.get("logging-format", FORMATS[0])
+    if form not in FORMATS:
+        raise ConfigurationError(f"--logging-format: {form!r} is none of {', '.join(FORMATS)}")
+    return form
 
 
 def _configuration(flags: Mapping[str, Any], *, embedded: bool) -> KubeSchedulerConfiguration:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,7 @@ from rich.console import Console
 from moorage.api.client import ApiClient
 from moorage.api.connection import Connection
 from moorage.api.pacing import TokenBucket
+from moorage.cli.observing import ServingPlan, new_oversight, served
 from moorage.cli.placements import bound_pods, print_outcome, read_outcome
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.handle import Services
@@ -22,6 +23,9 @@ from moorage.framework.profile import Framework
 from moorage.runner import Runner
 
 __all__ = ["Job", "schedule_for_ever", "schedule_until_idle"]
+
+Connect = Callable[[], Connection]
+"""Makes a connection; one for each event loop, since it belongs to it."""
 
 _UNSCHEDULABLE_SECONDS: Final = 300.0
 _PROGRESS_SECONDS: Final = 0.1
@@ -33,7 +37,8 @@ class Job:
     """What is to be done: frameworks by scheduler name, all made with `services`.
 
     `unschedulable_seconds`: when an unschedulable pod is tried again whatever happened.
-    `output` is the format to print in, where `until_idle`.
+    `output` is the format to print in, where `until_idle`. `elect`: schedule only while holding the
+    Lease. `serving`: where to serve health and metrics; None: nowhere.
     """
 
     frameworks: Mapping[str, Framework]
@@ -42,19 +47,27 @@ class Job:
     unschedulable_seconds: float = _UNSCHEDULABLE_SECONDS
     until_idle: bool = False
     output: str = "table"
+    elect: bool = False
+    serving: ServingPlan | None = None
 
-    def runner(self, connection: Connection, *, handle_signals: bool = False) -> Runner:
-        """Make the runner, for one run."""
-        return Runner(
+    @contextlib.contextmanager
+    def runner(self, connect: Connect, *, handle_signals: bool = False) -> Iterator[Runner]:
+        """Make the runner, for one run, and serve what is to be seen of it while the block lasts."""
+        services = self.services
+        oversight = new_oversight(self.configuration, services, connect, elect=self.elect)
+        runner = Runner(
             self.frameworks,
-            self.services,
-            connection,
+            services,
+            connect(),
             initial_backoff=float(self.configuration.pod_initial_backoff_seconds),
             max_backoff=float(self.configuration.pod_max_backoff_seconds),
             unschedulable_timeout=self.unschedulable_seconds,
             limit=self._limit(),
             handle_signals=handle_signals,
+            oversight=oversight,
         )
+        with served(self.serving, runner, services, oversight, connect):
+            yield runner
 
     def _limit(self) -> TokenBucket | None:
         connection = self.configuration.client_connection
@@ -67,14 +80,15 @@ def _settled() -> bool:
     return True
 
 
-async def schedule_for_ever(job: Job, connection: Connection) -> None:
-    """Schedule until SIGTERM or SIGINT. Raises what keeps the runner from starting."""
-    await job.runner(connection, handle_signals=True).run()
+async def schedule_for_ever(job: Job, connect: Connect) -> None:
+    """Schedule until SIGTERM or SIGINT. Raises what keeps the runner from starting, or ends it."""
+    with job.runner(connect, handle_signals=True) as runner:
+        await runner.run()
 
 
 async def schedule_until_idle(
     job: Job,
-    connection: Connection,
+    connect: Connect,
     *,
     only_new: bool = False,
     is_settled: Callable[[], bool] = _settled,
@@ -85,10 +99,11 @@ async def schedule_until_idle(
     While `is_settled` says no, somebody else is about to change something.
     Raises what keeps the runner from starting.
     """
-    async with ApiClient(connection) as client:
+    async with ApiClient(connect()) as client:
         before = await bound_pods(client) if only_new else frozenset[str]()
         begun = time.perf_counter()
-        await _run_until_idle(job.runner(connection), is_settled)
+        with job.runner(connect) as runner:
+            await _run_until_idle(runner, is_settled)
         outcome = await read_outcome(
             client,
             served=job.frameworks,

@@ -64,10 +64,10 @@ def _flags(
     )
 
 
-_NO_SERVING: Final = "this version serves no health or metrics endpoint"
-_NO_ELECTION: Final = "this version takes no part in leader election; run one replica"
+_PLAIN_HTTP: Final = "this version serves plain HTTP, and all but health on loopback only"
+_ALL_METRICS: Final = "this version serves all of its metrics"
 _NO_PROFILER: Final = "it is for the profiler of the Go runtime; use py-spy on the process"
-_LOG_TEXT: Final = "log lines are text and written at once"
+_LOG_AT_ONCE: Final = "log lines are written at once, and to stderr"
 _ONE_MINOR: Final = "Moorage equals one minor of Kubernetes, 1.36"
 
 _MISC = (
@@ -88,22 +88,36 @@ _MISC = (
     ),
 )
 
-_SERVING = _flags(
-    "Secure serving",
-    ("bind-address", "ip", "Address to serve on.", "0.0.0.0"),  # noqa: S104 - kube-scheduler's
-    ("cert-dir", "string", "Folder of the serving certificate.", ""),
-    ("disable-http2-serving", "bool", "Serve HTTP/1.1 only.", ""),
-    ("http2-max-streams-per-connection", "int", "Streams in one HTTP/2 connection.", ""),
-    ("permit-address-sharing", "bool", "Listen with SO_REUSEADDR.", ""),
-    ("permit-port-sharing", "bool", "Listen with SO_REUSEPORT.", ""),
-    ("secure-port", "int", "Port to serve HTTPS on; 0: none.", "10259"),
-    ("tls-cert-file", "string", "Serving certificate, PEM.", ""),
-    ("tls-cipher-suites", "strings", "Cipher suites to offer.", ""),
-    ("tls-curve-preferences", "int32_list", "Key exchange curves to offer.", ""),
-    ("tls-min-version", "string", "Oldest version of TLS to accept.", ""),
-    ("tls-private-key-file", "string", "Key of the serving certificate, PEM.", ""),
-    ("tls-sni-cert-key", "string", "Certificate and key for one host name.", ""),
-    without_effect=_NO_SERVING,
+_SERVING = (
+    *_flags(
+        "Secure serving",
+        ("bind-address", "ip", "Address to serve on.", "0.0.0.0"),  # noqa: S104 - kube-scheduler's
+        ("permit-port-sharing", "bool", "Listen with SO_REUSEPORT.", ""),
+        (
+            "secure-port",
+            "int",
+            "Port of health and metrics, in plain HTTP; 0: none. Embedded: only if given.",
+            "10259",
+        ),
+    ),
+    *_flags(
+        "Secure serving",
+        ("permit-address-sharing", "bool", "Listen with SO_REUSEADDR.", ""),
+        without_effect="SO_REUSEADDR is always set",
+    ),
+    *_flags(
+        "Secure serving",
+        ("cert-dir", "string", "Folder of the serving certificate.", ""),
+        ("disable-http2-serving", "bool", "Serve HTTP/1.1 only.", ""),
+        ("http2-max-streams-per-connection", "int", "Streams in one HTTP/2 connection.", ""),
+        ("tls-cert-file", "string", "Serving certificate, PEM.", ""),
+        ("tls-cipher-suites", "strings", "Cipher suites to offer.", ""),
+        ("tls-curve-preferences", "int32_list", "Key exchange curves to offer.", ""),
+        ("tls-min-version", "string", "Oldest version of TLS to accept.", ""),
+        ("tls-private-key-file", "string", "Key of the serving certificate, PEM.", ""),
+        ("tls-sni-cert-key", "string", "Certificate and key for one host name.", ""),
+        without_effect=_PLAIN_HTTP,
+    ),
 )
 
 _AUTHENTICATION = _flags(
@@ -124,7 +138,7 @@ _AUTHENTICATION = _flags(
     ("requestheader-group-headers", "strings", "Headers with groups.", "x-remote-group"),
     ("requestheader-uid-headers", "strings", "Headers with the caller's UID.", ""),
     ("requestheader-username-headers", "strings", "Headers with the name.", "x-remote-user"),
-    without_effect=_NO_SERVING,
+    without_effect=_PLAIN_HTTP,
 )
 
 _AUTHORIZATION = _flags(
@@ -138,7 +152,7 @@ _AUTHORIZATION = _flags(
     ("authorization-kubeconfig", "string", "Credentials to ask what callers may do.", ""),
     ("authorization-webhook-cache-authorized-ttl", "duration", "How long a yes holds.", "10s"),
     ("authorization-webhook-cache-unauthorized-ttl", "duration", "How long a no holds.", "10s"),
-    without_effect=_NO_SERVING,
+    without_effect=_PLAIN_HTTP,
 )
 
 _DEPRECATED = (
@@ -177,14 +191,18 @@ _DEPRECATED = (
 
 _LEADER_ELECTION = _flags(
     "Leader election",
-    ("leader-elect", "bool", "Schedule only while holding the Lease.", "true"),
+    (
+        "leader-elect",
+        "bool",
+        "Schedule only while holding the Lease. Embedded: only if given.",
+        "true",
+    ),
     ("leader-elect-lease-duration", "duration", "When others may take the Lease.", "15s"),
     ("leader-elect-renew-deadline", "duration", "When a leader gives up renewing.", "10s"),
     ("leader-elect-resource-lock", "string", "Kind of the lock.", "leases"),
     ("leader-elect-resource-name", "string", "Name of the Lease.", "moorage"),
     ("leader-elect-resource-namespace", "string", "Its namespace.", "kube-system"),
     ("leader-elect-retry-period", "duration", "Time between two tries.", "2s"),
-    without_effect=_NO_ELECTION,
 )
 
 _FEATURE_GATES = (
@@ -212,7 +230,7 @@ _METRICS = _flags(
     ("allow-metric-labels-manifest", "string", "The same, from a file.", ""),
     ("disabled-metrics", "strings", "Metrics to leave out.", ""),
     ("show-hidden-metrics-for-version", "string", "Show what this version still had.", ""),
-    without_effect=_NO_SERVING,
+    without_effect=_ALL_METRICS,
 )
 
 _LOGS = (
@@ -223,9 +241,9 @@ _LOGS = (
         ("log-json-split-stream", "bool", "JSON errors to stderr, the rest to stdout.", ""),
         ("log-text-info-buffer-size", "quantity", "Buffer of text lines.", ""),
         ("log-text-split-stream", "bool", "Errors to stderr, the rest to stdout.", ""),
-        ("logging-format", "string", "text or json.", "text"),
-        without_effect=_LOG_TEXT,
+        without_effect=_LOG_AT_ONCE,
     ),
+    FlagSpec("logging-format", "string", "How log lines look: text or json.", "Logs", "text"),
     FlagSpec("v", "int32", "How much to log, in klog's levels: 0 to 10.", "Logs", "0", short="v"),
 )
 

@@ -26,6 +26,7 @@ import msgspec
 
 from moorage.api.gate import WriteGate, steady_clock
 from moorage.errors import ApiError, MoorageError
+from moorage.fault_log import NOTICE
 from moorage.serving.lease import LeaseLock, LeaseSpec, ObservedLease
 
 __all__ = ["Elector", "Terms"]
@@ -105,12 +106,12 @@ class Elector:
     async def acquire(self) -> None:
         """Stand by until the Lease is ours."""
         name = f"{self._lock.namespace}/{self._lock.name}"
-        _logger.info("Attempting to acquire leader lease %s as %s", name, self.identity)
+        _logger.log(NOTICE, "Attempting to acquire leader lease %s as %s", name, self.identity)
         while not await self.step():
             jitter = _JITTER * self._rng.random()
             await self._sleep(self._terms.retry_period * (1 + jitter))
         self.leads = True
-        _logger.info("Successfully acquired lease %s", name)
+        _logger.log(NOTICE, "Successfully acquired lease %s", name)
         self._tell("became leader")
 
     async def keep(self) -> str:
