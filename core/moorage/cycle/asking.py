@@ -25,6 +25,7 @@ from moorage.model.pod_info import PodInfo
 __all__ = ["Asker", "PreFiltered"]
 
 _LARGEST_CODE = 2**31 - 1
+_SAID = "moorage.verdicts"
 
 
 class PreFiltered(NamedTuple):
@@ -76,12 +77,27 @@ class Asker:
         answer = self._call(hook, state, info.pod, info, nodes)
         self.pre_filter_seconds += self._metrics.clock() - begun
         if answer is None or isinstance(answer, Verdict):
-            return PreFiltered(self._framework.check_verdict(hook, answer))
+            return PreFiltered(self.verdict(hook, answer, may_skip=True))
         if isinstance(answer, Iterable) and not isinstance(answer, str):
-            names = frozenset(answer)
+            try:
+                names = tuple(answer)
+            except Exception as error:  # a generator is the plugin's code as well
+                raise self._framework.fault(hook, error) from error
             if all(isinstance(name, str) for name in names):
-                return PreFiltered(names=names)
+                return PreFiltered(names=frozenset(names))
         raise self._wrong(hook, "a Verdict, names of nodes, or None", answer)
+
+    def verdict(self, hook: Hook, answer: object, *, may_skip: bool = False) -> Verdict:
+        """Return a verdict that passes or refuses (or skips); PluginError for any other."""
+        verdict = self._framework.check_verdict(hook, answer)
+        if verdict.code is Code.ERROR:
+            raise PluginError(
+                f"plugin {hook.plugin!r} ({self._framework.origin(hook.plugin)}) failed in "
+                f"{hook.name}: {verdict.message}"
+            )
+        if verdict.code is Code.WAIT or (verdict.code is Code.SKIP and not may_skip):
+            raise self._wrong(hook, "None or a Verdict that refuses", answer)
+        return verdict
 
     def filter(
         self, step: Step, state: CycleState, info: PodInfo, nodes: NodesView
@@ -109,14 +125,14 @@ class Asker:
     def explain(self, step: Step, state: CycleState, info: PodInfo, code: int) -> Verdict:
         """Turn a code into a verdict that names the plugin."""
         if step.takes_nodes_singly:
-            verdicts: list[Verdict] = state["moorage.verdicts"]
-            return verdicts[code - 1].of(step.name)
+            return self._said(state)[code - 1]
         if step.explain is None:
             return Verdict.unschedulable(f"node(s) didn't satisfy plugin {step.name}").of(step.name)
         answer = self._call(step.explain, state, info.pod, code)
-        if not isinstance(answer, Verdict) or answer.is_success:
+        verdict = self.verdict(step.explain, answer)
+        if verdict.is_success:
             raise self._wrong(step.explain, "a Verdict that refuses", answer)
-        return answer.of(step.name)
+        return verdict
 
     def pre_score(self, step: Step, state: CycleState, info: PodInfo, nodes: NodesView) -> bool:
         """Ask `pre_score`; False where the plugin skips scoring this pod."""
@@ -125,9 +141,7 @@ class Asker:
             return True
         step.evaluations.pre_score.value += 1
         begun = self._metrics.clock()
-        verdict = self._framework.check_verdict(
-            hook, self._call(hook, state, info.pod, info, nodes)
-        )
+        verdict = self.verdict(hook, self._call(hook, state, info.pod, info, nodes), may_skip=True)
         self.pre_score_seconds += self._metrics.clock() - begun
         if verdict.code is Code.SKIP:
             return False
@@ -170,6 +184,7 @@ class Asker:
     ) -> NDArray[np.int64]:
         """Bring raw scores to integers 0 to 100; (n,) int64."""
         if step.normalize is not None:
+            scores = scores.view()  # the array itself may be the plugin's own
             scores.flags.writeable = False
             answer = self._call(step.normalize, state, info.pod, scores, nodes)
             return self.check_scores(step.normalize, answer, len(nodes))
@@ -182,8 +197,9 @@ class Asker:
             raise self._wrong(hook, f"an array of shape ({count},)", scores)
         whole = scores
         if scores.dtype.kind == "f":
-            whole = scores.astype(np.int64)
-            if not np.array_equal(whole, scores):
+            in_range = np.nan_to_num(scores, nan=-1.0).clip(-1, HIGHEST_SCORE + 1)
+            whole = in_range.astype(np.int64)
+            if not np.array_equal(whole, in_range):
                 raise self._wrong(hook, "whole numbers (add normalize_scores)", scores)
         elif scores.dtype.kind not in "iu":
             raise self._wrong(hook, "integers", scores)
@@ -206,7 +222,7 @@ class Asker:
         """Return a clone of the notes that reckons with pods added to rows."""
         if step.add_pods is None:
             return state
-        clone = state.clone()
+        clone = self._clone(state)
         positions = np.array([position for position, _ in added], dtype=np.intp)
         self._call(step.add_pods, clone, info.pod, nodes, positions, [pod for _, pod in added])
         return clone
@@ -225,29 +241,38 @@ class Asker:
         hook = step.add_pods if change > 0 else step.remove_pods
         if hook is None:
             return state
-        clone = state.clone()
+        clone = self._clone(state)
         self._call(hook, clone, info.pod, nodes, pods.positions, pods)
         return clone
 
     def _filter_singly(
         self, hook: Hook, state: CycleState, info: PodInfo, nodes: NodesView
     ) -> NDArray[np.int32]:
-        verdicts: list[Verdict] = state.setdefault("moorage.verdicts", [])
+        verdicts = self._said(state)
+        known = {verdict: code for code, verdict in enumerate(verdicts, start=1)}
         codes = np.zeros(len(nodes), dtype=np.int32)
         for position in range(len(nodes)):
-            verdict = self._framework.check_verdict(
-                hook, self._call(hook, state, info.pod, info, NodeInfo(nodes, position))
-            )
-            if verdict.code is Code.ERROR:
-                raise PluginError(
-                    f"plugin {hook.plugin!r} ({self._framework.origin(hook.plugin)}) failed on "
-                    f"node {nodes.name(position)}: {verdict.message}"
-                )
+            node = NodeInfo(nodes, position)
+            verdict = self.verdict(hook, self._call(hook, state, info.pod, info, node))
             if not verdict.is_success:
-                if verdict not in verdicts:
+                code = known.setdefault(verdict, len(verdicts) + 1)
+                if code > len(verdicts):
                     verdicts.append(verdict)
-                codes[position] = verdicts.index(verdict) + 1
+                codes[position] = code
         return codes
+
+    @staticmethod
+    def _said(state: CycleState) -> list[Verdict]:
+        """Return what a plugin that takes nodes singly has said; a code is a place in it, from 1."""
+        verdicts: list[Verdict] = state.setdefault(_SAID, [])
+        return verdicts
+
+    def _clone(self, state: CycleState) -> CycleState:
+        """Clone notes for hypothetical pods; codes mean the same in both."""
+        said = self._said(state)
+        clone = state.clone()
+        clone[_SAID] = said
+        return clone
 
     def _call(self, hook: Hook, *arguments: Any) -> Any:  # noqa: ANN401 - as the hook has them
         activity = self._activity
