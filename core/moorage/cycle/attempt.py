@@ -15,7 +15,6 @@ from moorage.cycle.combined import NOT_FEASIBLE, CombinedAnswers
 from moorage.cycle.decision import Decision, Details
 from moorage.cycle.dry_run import FilterRun, RowFilters
 from moorage.cycle.steps import Plan, Step
-from moorage.errors import PluginError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Diagnosis, Refusals
 from moorage.framework.nomination import Nomination
@@ -120,8 +119,6 @@ class Attempt:
             else:
                 answer = shared.pre_filtered
             verdict = answer.verdict
-            if verdict.code is Code.ERROR:
-                raise PluginError(verdict.message)
             if verdict.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 return verdict
             if verdict.is_rejection:
@@ -165,9 +162,11 @@ class Attempt:
         """Return those of the rows, all let pass by shared answers, that pass altogether."""
         if self._expected:
             rows = self._pass_with_expected(rows)
-        for step in self._unshared_filters:
-            rows = self._ask_unshared(step, rows)
-        return rows
+        filters = self._unshared_filters
+        limit = self._sample_size()
+        if limit < len(rows) and any(step.takes_nodes_singly for step in filters):
+            return self._sample(filters, rows, limit)
+        return self._ask_unshared(filters, rows)
 
     @property
     def _unshared_filters(self) -> list[Step]:
@@ -182,21 +181,26 @@ class Attempt:
         shared = self._combined.answers.get(step)
         return self._states[step] if shared is None else shared.state
 
-    def _ask_unshared(self, step: Step, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Ask a plugin that does not share about rows that are left; notes its codes by row."""
-        limit = self._sample_size() if step.takes_nodes_singly else len(rows)
-        known = self._codes.setdefault(
-            step, np.full(self._cluster.columns.capacity, NOT_FEASIBLE, dtype=np.int32)
-        )
-        if limit >= len(rows):
-            return rows[self._ask_rows(step, rows, known)]
-        start = self._profile.next_start % max(1, len(rows))
+    def _ask_unshared(self, steps: Sequence[Step], rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Ask the plugins that do not share, each about the rows that those before it left."""
+        for step in steps:
+            known = self._codes.setdefault(
+                step, np.full(self._cluster.columns.capacity, NOT_FEASIBLE, dtype=np.int32)
+            )
+            rows = rows[self._ask_rows(step, rows, known)]
+        return rows
+
+    def _sample(
+        self, steps: Sequence[Step], rows: NDArray[np.intp], limit: int
+    ) -> NDArray[np.intp]:
+        """Ask about some rows after others until enough pass, from where the last pod stopped."""
+        start = self._profile.next_start % len(rows)
         order = np.concatenate([rows[start:], rows[:start]])
         found: list[NDArray[np.intp]] = []
         asked = 0
         while asked < len(order) and sum(map(len, found)) < limit:
             chunk = order[asked : asked + _CHUNK]
-            found.append(chunk[self._ask_rows(step, chunk, known)])
+            found.append(self._ask_unshared(steps, chunk))
             asked += len(chunk)
         self._profile.next_start += asked
         return np.sort(np.concatenate(found)[:limit])
@@ -249,7 +253,11 @@ class Attempt:
 
     def _pass_with_expected(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Leave out rows that do not pass with the expected pods added; both ways must agree."""
-        asked = rows[np.isin(rows, list(self._expected))]
+        # Also rows that do not pass as they are: with the pods another plugin may refuse first.
+        asked = np.array(sorted(self._expected), dtype=np.intp)
+        if self._names is not None:
+            named = [row for name in self._names if (row := self._cluster.row(name)) is not None]
+            asked = asked[np.isin(asked, named)]
         if not asked.size:
             return rows
         added = [
