@@ -114,7 +114,7 @@ def test_a_hook_that_raises(hook: str) -> None:
     _check(hook, _raise, f"raised in {hook}: RuntimeError: out of prices")
 
 
-@pytest.mark.parametrize("hook", ["pre_filter", "filter", "post_filter", "pre_score"])
+@pytest.mark.parametrize("hook", ["pre_filter", "filter", "pre_score"])
 def test_a_verdict_of_code_error(hook: str) -> None:
     """A fault that the plugin reports itself is as much its own as one that it raises."""
     broken, _ = _decide(hook, lambda: Verdict.error("out of prices"))
