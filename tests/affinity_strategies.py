@@ -32,9 +32,9 @@ __all__ = [
 
 NODE_NAMES = tuple(f"n{number}" for number in range(6))
 NAMESPACES = ("a", "b", "c")
-TOPOLOGY_KEYS = ("host", "zone", "rack")
+TOPOLOGY_KEYS = ("host", "zone")
 _KEYS = ("app", "rev")
-_VALUES = ("x", "y", "z")
+_VALUES = ("x", "y")
 
 
 def pod_labels() -> st.SearchStrategy[dict[str, str]]:
@@ -44,7 +44,9 @@ def pod_labels() -> st.SearchStrategy[dict[str, str]]:
 
 def node_labels() -> st.SearchStrategy[dict[str, str]]:
     """Draw a node's labels, some without a topology key."""
-    return st.dictionaries(st.sampled_from(TOPOLOGY_KEYS), st.sampled_from(["1", "2", "3"]))
+    value = st.sampled_from(["1", "2", "3"])
+    usual = st.fixed_dictionaries(dict.fromkeys(TOPOLOGY_KEYS, value))
+    return st.one_of(usual, usual, st.dictionaries(st.sampled_from(TOPOLOGY_KEYS), value))
 
 
 def nodes() -> st.SearchStrategy[Node]:
@@ -71,11 +73,15 @@ def _expressions(draw: st.DrawFn) -> LabelSelectorRequirement:
 
 
 def _selectors() -> st.SearchStrategy[LabelSelector]:
-    return st.builds(
+    plain = st.builds(
+        LabelSelector, match_labels=st.fixed_dictionaries({"app": st.sampled_from(_VALUES)})
+    )
+    any_kind = st.builds(
         LabelSelector,
         match_labels=st.dictionaries(st.sampled_from(_KEYS), st.sampled_from(_VALUES), max_size=1),
         match_expressions=st.lists(_expressions(), max_size=1).map(tuple),
     )
+    return plain | any_kind
 
 
 def _terms() -> st.SearchStrategy[PodAffinityTerm]:
@@ -83,7 +89,7 @@ def _terms() -> st.SearchStrategy[PodAffinityTerm]:
     return st.builds(
         PodAffinityTerm,
         topology_key=st.sampled_from(TOPOLOGY_KEYS),
-        label_selector=st.one_of(_selectors(), _selectors(), st.none()),
+        label_selector=st.one_of(*[_selectors()] * 5, st.none()),
         namespaces=st.sampled_from([(), (), (), ("a",), ("b", "c")]),
         namespace_selector=st.none() | _selectors(),
         match_label_keys=keys,
@@ -113,16 +119,30 @@ def affinities() -> st.SearchStrategy[Affinity | None]:
     )
 
 
-def pods(uid: str, *, node: str = "") -> st.SearchStrategy[PodInfo]:
-    """Draw a pod of this uid and name, on a node or on none."""
+def _series() -> st.SearchStrategy[Affinity]:
+    """Draw the affinity of pods ``app=x`` that follow each other."""
+    own = LabelSelector(match_labels={"app": "x"})
+    term = st.builds(
+        PodAffinityTerm, topology_key=st.sampled_from(TOPOLOGY_KEYS), label_selector=st.just(own)
+    )
     return st.builds(
-        lambda namespace, labels, affinity: PodInfo(
-            Pod(
-                metadata=ObjectMeta(name=uid, namespace=namespace, uid=uid, labels=labels),
-                spec=PodSpec(node_name=node, affinity=affinity),
+        lambda terms: Affinity(
+            pod_affinity=PodAffinity(
+                required_during_scheduling_ignored_during_execution=tuple(terms)
             )
         ),
-        st.sampled_from(NAMESPACES),
-        pod_labels(),
-        affinities(),
+        st.lists(term, min_size=1, max_size=2),
     )
+
+
+def pods(uid: str, *, node: str = "") -> st.SearchStrategy[PodInfo]:
+    """Draw a pod of this uid and name, on a node or on none."""
+
+    def build(namespace: str, labels: dict[str, str], affinity: Affinity | None) -> PodInfo:
+        metadata = ObjectMeta(name=uid, namespace=namespace, uid=uid, labels=labels)
+        return PodInfo(Pod(metadata=metadata, spec=PodSpec(node_name=node, affinity=affinity)))
+
+    namespaces = st.sampled_from(NAMESPACES)
+    any_kind = st.builds(build, namespaces, pod_labels(), affinities())
+    series = st.builds(build, st.just("a"), st.just({"app": "x"}), _series())
+    return st.one_of(any_kind, any_kind, series)

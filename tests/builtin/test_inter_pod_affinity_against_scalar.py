@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 from numpy.typing import NDArray
 from tests import affinity_strategies as draw
 from tests.builtin.inter_pod_affinity_scalar import World
@@ -168,6 +175,13 @@ class SharedAnswers(RuleBasedStateMachine):
 
 TestSharedAnswers = SharedAnswers.TestCase
 TestSharedAnswers.settings = settings(max_examples=20, stateful_step_count=15)
+
+
+@pytest.mark.slow
+def test_shared_answers_over_many_changes() -> None:
+    """As above, long enough to meet what is rare."""
+    many = settings(max_examples=300, stateful_step_count=30)
+    run_state_machine_as_test(SharedAnswers, settings=many)
 
 
 @st.composite
