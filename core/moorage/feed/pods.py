@@ -115,10 +115,14 @@ class PodFeed(Feed[Pod]):
 
     def _assign(self, before: PodInfo | None, info: PodInfo) -> None:
         """Put a pod on its node, whoever bound it."""
+        left = "" if before is None else self._held_for(before)
         if before is not None:
             self._leave_queue(before)
         self._cluster.add_pod(info)
         self._tell(_ADDED, None, info.pod)
+        if left and left != info.pod.spec.node_name:
+            # Somebody else bound it, and not to where we had room for it.
+            self._give_up(info, left)
 
     def _update_assigned(self, before: PodInfo, info: PodInfo) -> None:
         self._cluster.add_pod(info)
@@ -146,8 +150,7 @@ class PodFeed(Feed[Pod]):
         expected = nominator.node_of(info.uid)
         self._queue.update(before, info)
         if expected and nominator.node_of(info.uid) != expected:
-            # Room was kept for it there, and no longer is.
-            self._tell(_DELETED, before.pod, None, besides=info.uid)
+            self._give_up(info, expected)
         if assumed:
             # It is on its node in the cache already, and must not be expected there as well.
             nominator.remove(info.uid)
@@ -161,10 +164,11 @@ class PodFeed(Feed[Pod]):
             # In flight: its binding finds out and undoes. Else it was bound, and gone before the
             # watch told so.
             if not in_flight:
+                node_name = self._cluster.node_of(info.uid)
                 self._cluster.remove_pod(info.uid)
-                self._tell(_DELETED, info.pod, None)
+                self._give_up(info, node_name)
         elif expected:
-            self._tell(_DELETED, info.pod, None)
+            self._give_up(info, expected)
 
     def _held_for(self, info: PodInfo) -> str:
         """Return the node that has room set aside for a waiting pod; empty: none."""
@@ -177,7 +181,7 @@ class PodFeed(Feed[Pod]):
 
         Hints look at pods on nodes, so that it is told as if the pod had been on this one.
         """
-        self._queue.move(_DELETED, info.on_node(node_name).pod, None, besides=info.uid)
+        self._tell(_DELETED, info.on_node(node_name).pod, None, besides=info.uid)
 
     def _leave_queue(self, info: PodInfo) -> None:
         """Take a pod out of the queue, and out of Permit where it waits there."""
