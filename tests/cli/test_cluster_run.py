@@ -172,7 +172,7 @@ def test_credentials_that_are_not_accepted_are_one_sentence(
     text = kubeconfig.read_text(encoding="utf-8").replace(TOKEN, "let-me-out")
     kubeconfig.write_text(text, encoding="utf-8")
 
-    code, _, err = moorage("run", "--kubeconfig", kubeconfig)
+    code, _, err = moorage("run", "--kubeconfig", kubeconfig, "--secure-port=0")
 
     assert code == 2
     assert err.splitlines()[-1] == (
@@ -212,7 +212,8 @@ def test_a_refusal_at_the_start_names_the_missing_rule(moorage: Command) -> None
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            code, _, err = moorage("run", "--master", f"http://127.0.0.1:{server.server_port}")
+            url = f"http://127.0.0.1:{server.server_port}"
+            code, _, err = moorage("run", "--master", url, "--secure-port=0")
         finally:
             server.shutdown()
             thread.join()
@@ -283,7 +284,7 @@ def test_what_keeps_it_from_starting_is_one_sentence(
     moorage: Command, argv: list[str], sentence: str
 ) -> None:
     """Exit code 2, no traceback."""
-    code, out, err = moorage("run", *argv)
+    code, out, err = moorage("run", "--secure-port=0", *argv)
 
     told = [line for line in err.splitlines() if not line.startswith("Notice: ")]
     assert (code, out, told) == (2, "", [f"Error: {sentence}"])

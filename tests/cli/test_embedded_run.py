@@ -85,11 +85,12 @@ def test_people_see_tables_and_a_summary(moorage: Command) -> None:
 
 def test_what_stands_on_stderr_are_notices(moorage: Command) -> None:
     """So that stdout can be piped into something."""
-    _, _, err = moorage("run", "--embedded", "--until-idle", "-o", "json", "--secure-port=0")
+    _, _, err = moorage("run", "--embedded", "--until-idle", "-o", "json", "--cert-dir=x")
 
     assert all(line.startswith("Notice: ") for line in err.splitlines())
     assert err.endswith(
-        "Notice: no effect: --secure-port (this version serves no health or metrics endpoint)\n"
+        "Notice: no effect: --cert-dir"
+        " (this version serves plain HTTP, and all but health on loopback only)\n"
     )
 
 

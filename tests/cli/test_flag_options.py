@@ -70,15 +70,12 @@ def test_of_a_flag_that_is_given_twice_the_last_counts() -> None:
 
 def test_flags_without_effect_are_told_once_a_reason() -> None:
     """Those with an effect are not."""
-    assert without_effect(["master", "secure-port", "bind-address", "leader-elect"]) == [
+    assert without_effect(["master", "cert-dir", "tls-cert-file", "disabled-metrics"]) == [
         (
-            "no effect: --bind-address, --secure-port"
-            " (this version serves no health or metrics endpoint)"
+            "no effect: --cert-dir, --tls-cert-file"
+            " (this version serves plain HTTP, and all but health on loopback only)"
         ),
-        (
-            "no effect: --leader-elect"
-            " (this version takes no part in leader election; run one replica)"
-        ),
+        "no effect: --disabled-metrics (this version serves all of its metrics)",
     ]
 
 
@@ -89,7 +86,7 @@ def test_help_shows_what_does_something(moorage: Command) -> None:
     assert code == 0
     assert "--until-idle" in out
     assert "--kube-api-qps" in out
-    assert "--secure-port" not in out
+    assert "--tls-cert-file" not in out
 
 
 def test_help_all_shows_the_rest_with_the_reasons(moorage: Command) -> None:
@@ -98,7 +95,7 @@ def test_help_all_shows_the_rest_with_the_reasons(moorage: Command) -> None:
     code, rest, _ = moorage("run", "--help-all")
 
     assert code == 0
-    assert "Accepted without effect: this version serves no health or metrics endpoint:" in rest
+    assert "Accepted without effect: this version serves plain HTTP, and all but" in rest
     words = f"{short} {rest}".replace(",", " ").split()
     assert [spec.name for spec in FLAGS if f"--{spec.name}" not in words] == []
 

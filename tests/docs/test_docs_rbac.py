@@ -19,7 +19,8 @@ from moorage.config.producers import assemble
 from moorage.embedded import QUICKSTART, EmbeddedApiServer, apply_manifests, load_manifests
 from moorage.framework.handle import Services
 from moorage.framework.host import discover
-from moorage.runner import Runner
+from moorage.runner import Oversight, Runner
+from moorage.serving import Leadership, Terms
 
 MANIFESTS: list[dict[str, Any]] = list(
     yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text(encoding="utf-8"))
@@ -50,10 +51,11 @@ def asked_by(method: str, path: str, query: str) -> Asked:
 
 
 def allowed() -> set[Asked]:
-    """Return all that the ClusterRole allows."""
-    (role,) = (one for one in MANIFESTS if one["kind"] == "ClusterRole")
+    """Return all that the ClusterRole allows, and the Role, about Leases."""
     return {
         Asked(verb, group, resource)
+        for role in MANIFESTS
+        if role["kind"] in {"ClusterRole", "Role"}
         for rule in role["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
@@ -102,7 +104,9 @@ async def test_a_run_asks_for_nothing_that_is_not_allowed(
     services = Services()
     configuration = default_configuration(("default-scheduler",))
     frameworks = assemble(configuration, discover(), services=services).frameworks
-    runner = Runner(frameworks, services, Connection.to_url(url))
+    leadership = Leadership(lambda: Connection.to_url(url), Terms(), component="moorage")
+    oversight = Oversight(leadership=leadership)
+    runner = Runner(frameworks, services, Connection.to_url(url), oversight=oversight)
     run = asyncio.create_task(runner.run())
     await runner.until_idle()
     runner.stop()

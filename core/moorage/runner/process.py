@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from moorage.fault_log import NOTICE
-
 __all__ = ["stopping_by_signals", "threadsafe"]
 
 _logger = logging.getLogger(__name__)
@@ -24,7 +22,7 @@ def stopping_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     numbers = (signal.SIGTERM, signal.SIGINT)
 
     def stop_by(number: signal.Signals) -> None:
-        _logger.log(NOTICE, "Received %s, shutting down", number.name)
+        _logger.info("Received %s, shutting down", number.name)
         stop()
 
     for number in numbers:

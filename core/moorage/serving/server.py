@@ -25,7 +25,6 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client.exposition import generate_latest
 
 from moorage.errors import MoorageError
-from moorage.fault_log import NOTICE
 from moorage.metrics import Metrics
 from moorage.serving.debugging import Debugging
 from moorage.serving.health import Answer, Health
@@ -87,7 +86,7 @@ class Serving:
                 f"({os.strerror(error.errno or 0).lower()}); choose another --secure-port, or 0 "
                 "to serve none"
             ) from error
-        _logger.log(NOTICE, "Serving health and metrics on %s:%d", self.host, self.port)
+        _logger.info("Serving health and metrics on %s:%d", self.host, self.port)
 
     def stop(self) -> None:
         """Listen no more."""
