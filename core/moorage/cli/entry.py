@@ -21,6 +21,9 @@ __all__ = ["cli", "main"]
 _COMMANDS: Final[Mapping[str, str]] = {
     "run": "Schedule pods: of a cluster, or of the embedded one.",
     "plugins": "List the plugins that are installed.",
+    "install": "Install packages of plugins.",
+    "uninstall": "Uninstall packages of plugins.",
+    "new-plugin": "Write a package with a plugin of your own.",
     "verify": "Replay recorded decisions and compare.",
     "version": "Print the versions of Moorage and of what it stands on.",
 }
@@ -45,7 +48,7 @@ class _Commands(click.Group):
         """Import a command; None where there is none of that name."""
         if cmd_name not in _COMMANDS:
             return None
-        command = importlib.import_module(f"moorage.cli.{cmd_name}").command
+        command = importlib.import_module(f"moorage.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)  # noqa: S101 - of our own modules
         return command
 
