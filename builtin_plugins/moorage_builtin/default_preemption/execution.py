@@ -102,7 +102,11 @@ class _Preemption:
         result = "success" if succeeds else "error"
         metrics.preemption_seconds.observe(clock() - begun, result)
         metrics.preemptions.inc(result)
-        if was_held or not succeeds:
+        # Of a victim that is still known it will be told that it ended, and that wakes the pod.
+        slept_through = was_held and all(
+            handle.pod(victim.metadata.uid) is None for victim in victims
+        )
+        if slept_through or not succeeds:
             handle.activate([self._info.key])
 
     async def _clear_nominations(self) -> bool:
