@@ -287,14 +287,15 @@ def test_pod_that_is_being_deleted_is_not_tried() -> None:
 
 
 def test_nominated_pod_is_expected_nowhere_once_it_is_assumed() -> None:
-    """Else its room would count twice; a failure brings the nomination of its status back."""
+    """Else its room would count twice; a failure ends it, or nobody could use the node meanwhile."""
     answers = {"A.permit": moorage.Verdict.wait(30)}
     world, _ = world_with(answers=answers)
     world.session.pods.take(added(make_pod("p", cpu="2", nominated="n1")))
     reservation = reserved(world)
     assert world.queue.nominator.node_of("p") == ""
-    world.session.undo(reservation, moorage.Verdict.unschedulable("no").of("A"))
-    assert world.queue.nominator.node_of("p") == "n1"
+    failure = world.session.undo(reservation, moorage.Verdict.unschedulable("no").of("A"))
+    assert failure.nomination == ""
+    assert world.queue.nominator.node_of("p") == ""
 
 
 def bad_key(queued: moorage.QueuedPod) -> object:

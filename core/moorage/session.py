@@ -85,8 +85,9 @@ class Failure(NamedTuple):
 
     `reason` is that of the PodScheduled condition, Unschedulable or SchedulerError. `nomination`:
     the node that it is to be tried on later (empty: an earlier nomination is void; None: nothing
-    changes). `place` is where the queue keeps it; `Place.OUTSIDE`: it is gone or bound by now, and
-    there is nothing to report.
+    changes); `announced` the nomination that was written last, which the watch may not have told yet.
+    `place` is where the queue keeps it; `Place.OUTSIDE`: it is gone or bound by now, and there is
+    nothing to report.
     """
 
     info: PodInfo
@@ -94,6 +95,7 @@ class Failure(NamedTuple):
     message: str
     nomination: str | None
     place: Place
+    announced: str = ""
 
 
 class Watched(NamedTuple):
@@ -263,7 +265,10 @@ class Session:
         freed = reservation.undo()
         if freed and not verdict.is_rejection:
             self.queue.move(_DELETED, info.pod, None)
-        failure = self._hand_back(reservation.queued, verdict, _message(verdict))
+        # It is expected nowhere now, whoever said so: nobody knows where it will fit next time.
+        failure = self._hand_back(
+            reservation.queued, verdict, _message(verdict), nomination=""
+        )._replace(announced=reservation.announced)
         if freed and verdict.is_rejection:
             # Only now: during its own cycle it would hear of itself.
             self.queue.move(_DELETED, info.pod, None, besides=info.uid)

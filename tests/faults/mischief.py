@@ -49,6 +49,14 @@ class Moody(moorage.Plugin):
         return self._mood(ValueError("pre_filter"))
 
     @moorage.hookimpl
+    def post_filter(self) -> moorage.Nomination | None:
+        """Expect the pod somewhere, as preemption does."""
+        names = [node.metadata.name for node in self.handle.nodes()]
+        if type(self).calm or not names or self.dice.random() < 0.9:
+            return None
+        return moorage.Nomination(self.dice.choice([*names, ""]))
+
+    @moorage.hookimpl
     def reserve(self) -> moorage.Verdict | None:
         """Raise."""
         return self._mood(ValueError("reserve"))

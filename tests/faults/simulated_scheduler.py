@@ -166,6 +166,7 @@ class Scheduler:
             self.relist(name)
 
     async def _announce(self, reservation: Reservation) -> None:
+        reservation.announced = reservation.node_name
         await self.status.nominate(reservation.info, reservation.node_name)
 
     # Watches
@@ -265,8 +266,8 @@ class Scheduler:
             self._start(self._write_status(failure), None)
 
     async def _write_status(self, failure: Failure) -> None:
-        """Write what a pod's status is to say by the newest that is known; try three times."""
-        for _ in range(3):
+        """Write what a pod's status is to say by the newest that is known."""
+        while True:
             newest = self.session.pods.known(failure.info.uid)
             if newest is None or newest.pod.spec.node_name:
                 return
@@ -279,7 +280,7 @@ class Scheduler:
                     message=failure.message,
                 ),
                 nominated_node_name=failure.nomination,
-                nominated_before=newest.pod.status.nominated_node_name,
+                nominated_before=newest.pod.status.nominated_node_name or failure.announced,
             )
             if patch is None:
                 return

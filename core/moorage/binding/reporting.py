@@ -35,13 +35,22 @@ class Reporter:
         self.recorders = {name: EventRecorder(client, name) for name in profiles}
 
     def unscheduled(
-        self, info: PodInfo, *, reason: str, message: str, nomination: str | None = None
+        self,
+        info: PodInfo,
+        *,
+        reason: str,
+        message: str,
+        nomination: str | None = None,
+        announced: str = "",
     ) -> None:
         """Report that a pod was not scheduled: its PodScheduled condition, and an Event.
 
-        `reason` is Unschedulable or SchedulerError; `nomination` is written too, None leaves it.
+        `reason` is Unschedulable or SchedulerError; `nomination` is written too, None leaves it;
+        `announced` is the one that was written last, should the watch not have told of it yet.
         """
-        self.status.unscheduled(info, reason=reason, message=message, nomination=nomination)
+        self.status.unscheduled(
+            info, reason=reason, message=message, nomination=nomination, announced=announced
+        )
         self.event(
             info.pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=message
         )
@@ -58,6 +67,7 @@ class Reporter:
 
     async def announce(self, reservation: Reservation) -> None:
         """Write where a pod is about to go, so that others leave the node to it."""
+        reservation.announced = reservation.node_name
         await self.status.nominate(reservation.info, reservation.node_name)
 
     def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:

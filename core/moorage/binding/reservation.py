@@ -64,7 +64,8 @@ class Reservation:
     """One pod's claim on a node, from the moment it is made until the pod is bound or it is undone.
 
     `queued` is the pod as the queue knows it, `info` the same pod on its node. `states` are the
-    plugins' notes by place in the profile. `waiting` is set while the pod waits in Permit.
+    plugins' notes by place in the profile. `waiting` is set while the pod waits in Permit,
+    `announced` once its node was written as its nomination, which the watch may not have told yet.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Reservation:
         self.info = queued.info.on_node(self.node_name)
         self.states = defaultdict(CycleState, states)
         self.waiting: WaitingPod | None = None
+        self.announced = ""
         self._cluster = cluster
         cluster.assume(self.info, row)
 

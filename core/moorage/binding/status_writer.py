@@ -32,6 +32,7 @@ class _Wish(NamedTuple):
     reason: str
     message: str
     nomination: str | None
+    announced: str
 
 
 class StatusWriter:
@@ -60,10 +61,19 @@ class StatusWriter:
         self._work = None if client.metrics is None else client.metrics.work.queue("pod-status")
 
     def unscheduled(
-        self, info: PodInfo, *, reason: str, message: str, nomination: str | None = None
+        self,
+        info: PodInfo,
+        *,
+        reason: str,
+        message: str,
+        nomination: str | None = None,
+        announced: str = "",
     ) -> None:
-        """Have a pod say that it was not scheduled and why; never waits."""
-        wish = _Wish(info, reason, message, nomination)
+        """Have a pod say that it was not scheduled and why; never waits.
+
+        `announced`: what `nominate` wrote last, should the watch not have told of it yet.
+        """
+        wish = _Wish(info, reason, message, nomination, announced)
         if self._patch(wish) is None:
             # An older wish that is still waiting must not win.
             self._wishes.pop(info.uid, None)
@@ -171,7 +181,7 @@ class StatusWriter:
             existing,
             condition,
             nominated_node_name=wish.nomination,
-            nominated_before=pod.status.nominated_node_name,
+            nominated_before=pod.status.nominated_node_name or wish.announced,
         )
 
     def _current(self, info: PodInfo) -> Pod | None:

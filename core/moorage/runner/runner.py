@@ -326,6 +326,7 @@ class Runner:
                 reason=failure.reason,
                 message=failure.message,
                 nomination=failure.nomination,
+                announced=failure.announced,
             )
 
     def _newest(self, uid: str) -> PodInfo | None:
