@@ -85,7 +85,8 @@ def queue_sort(queued: QueuedPod) -> Any:  # noqa: ANN401 - anything that compar
 
     Called when a pod enters the active queue; keys of one profile, and of all profiles of a
     process, must compare with each other. Exactly one plugin of a profile implements this. After an
-    exception the pod is sorted by priority and time.
+    exception, or for a key that does not compare, the pod comes behind all others, by priority and
+    time.
     """
 
 

@@ -118,7 +118,7 @@ class Framework:
         """Return the key of a pod in the active queue; never raises.
 
         A plugin that fails here must not cost a pod its place in the queue: the fault is logged
-        and the pod is sorted by priority and time.
+        and the pod comes behind those that were sorted, by priority and time.
         """
         by_rank = -queued.info.priority, queued.timestamp
         if self._sort is None:
