@@ -21,7 +21,7 @@ Cluster = tuple[list[Node], list[PodInfo]]
 clusters = draw.clusters()
 new_pods = draw.pods(st.just("new"))
 resized = draw.pods(st.just("new"), statuses=draw.pod_statuses())
-few = settings(max_examples=25)
+few = settings(max_examples=12)
 RESOURCES = ("cpu", "memory", "ephemeral-storage", *draw.EXTENDED)
 
 FILTERS: dict[str, Callable[[Pod, PlainRow], Verdict | None]] = {

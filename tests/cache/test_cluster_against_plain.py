@@ -296,7 +296,7 @@ def same(array: NDArray[Any], expected: list[Any]) -> None:
     assert_array_equal(array, np.array(expected, dtype=array.dtype), strict=True)
 
 
-ClusterAgainstPlain.TestCase.settings = settings(max_examples=25, stateful_step_count=25)
+ClusterAgainstPlain.TestCase.settings = settings(max_examples=15, stateful_step_count=25)
 TestClusterAgainstPlain = ClusterAgainstPlain.TestCase
 
 

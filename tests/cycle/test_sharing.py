@@ -251,5 +251,5 @@ class SharingChangesNothing(RuleBasedStateMachine):
         return PodInfo(msgspec.structs.replace(pod, metadata=metadata))
 
 
-SharingChangesNothing.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
+SharingChangesNothing.TestCase.settings = settings(max_examples=30, stateful_step_count=30)
 TestSharingChangesNothing = SharingChangesNothing.TestCase
