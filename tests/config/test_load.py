@@ -62,7 +62,7 @@ def test_a_key_twice_in_json_is_refused_with_its_line() -> None:
         pytest.param("- a\n", "must hold a mapping, a KubeSchedulerConfiguration, not a list", id="list"),
         pytest.param("hello\n", "must hold a mapping, a KubeSchedulerConfiguration, not 'hello'", id="text"),
         pytest.param("kind: Pod\n", "kind: 'Pod' is not supported; write kind: KubeSchedulerConfiguration", id="kind"),
-        pytest.param(f"{HEAD}---\n{HEAD}", "line 3: a second document; a configuration is a single one", id="two"),
+        pytest.param(f"{HEAD}---\n{HEAD}", "line 4: a second document; a configuration is a single KubeSchedulerConfiguration, beside which a MoorageConfiguration may stand", id="two"),
         pytest.param(f"{HEAD}1: 2\n", "line 3: the key '1' must be text; quote it", id="number-key"),
         pytest.param(f"{HEAD}on: 2\n", "line 3: the key 'on' must be text; quote it", id="yes-no-key"),
         pytest.param(f"{HEAD}? [a]\n: 2\n", "line 3: a key must be text; quote it", id="list-key"),

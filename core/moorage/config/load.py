@@ -10,12 +10,17 @@ from pydantic import ValidationError
 
 from moorage.config.checks import problems
 from moorage.config.defaults import with_defaults
+from moorage.config.plugin_settings import (
+    MOORAGE_API_VERSION,
+    MOORAGE_KIND,
+    MoorageConfiguration,
+)
 from moorage.config.schema import API_VERSION, KIND, KubeSchedulerConfiguration
 from moorage.config.sentences import Problem, refusal, shown, validation_sentence
 from moorage.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
 __all__ = ["load_configuration", "parse_configuration"]
 
@@ -43,33 +48,70 @@ def load_configuration(path: str | Path) -> KubeSchedulerConfiguration:
 
 def parse_configuration(text: str, *, file: str) -> KubeSchedulerConfiguration:
     """As `load_configuration`, from a text; `file` is what errors call it."""
-    document = _document(text, file=file)
+    document, own = _documents(text, file=file)
     _require_supported_type(document, file=file)
     try:
         written = KubeSchedulerConfiguration.model_validate(document, by_alias=True, by_name=False)
     except ValidationError as error:
         sentence = validation_sentence(error, file=file, model=KubeSchedulerConfiguration)
         raise ConfigurationError(sentence) from None
-    configuration = with_defaults(written, file=file)
+    configuration = with_defaults(written, file=file).beside(_moorage(own, file=file))
     if found := problems(configuration):
         raise refusal(found, file=file)
     return configuration
 
 
-def _document(text: str, *, file: str) -> dict[str, Any]:
+def _documents(text: str, *, file: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the KubeSchedulerConfiguration, unchecked, and the MoorageConfiguration, if any."""
     if text.lstrip().startswith("{"):
         text = text.replace("\t", " ")  # JSON may be indented with tabs, YAML may not
     try:
-        document = yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of SafeLoader
+        found = list(_read(text))
     except yaml.YAMLError as error:
         raise ConfigurationError(f"{file}: {_yaml_problem(error, text)}") from error
     except RecursionError:
         raise ConfigurationError(f"{file}: nested too deeply to be a configuration") from None
-    if document is None:
+    documents: dict[str, dict[str, Any]] = {}
+    for line, document in found:
+        if not isinstance(document, dict):
+            raise ConfigurationError(
+                f"{file}: must hold a mapping, a {KIND}, not {shown(document)}"
+            )
+        kind = MOORAGE_KIND if document.get("kind") == MOORAGE_KIND else KIND
+        if kind in documents:
+            raise ConfigurationError(
+                f"{file}: line {line}: a second document; a configuration is a single {KIND}, "
+                f"beside which a {MOORAGE_KIND} may stand"
+            )
+        documents[kind] = document
+    if KIND not in documents:
         raise ConfigurationError(f"{file}: empty; it must hold a {KIND} of {API_VERSION}")
-    if not isinstance(document, dict):
-        raise ConfigurationError(f"{file}: must hold a mapping, a {KIND}, not {shown(document)}")
-    return document
+    return documents[KIND], documents.get(MOORAGE_KIND, {})
+
+
+def _read(text: str) -> Iterator[tuple[int, object]]:
+    """Read documents that are not empty, each with the line that it begins in."""
+    loader = _Loader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            document = None if node is None else loader.construct_document(node)
+            if node is not None and document is not None:
+                yield node.start_mark.line + 1, document
+    finally:
+        loader.dispose()
+
+
+def _moorage(document: dict[str, Any], *, file: str) -> MoorageConfiguration:
+    if document and document.get("apiVersion") != MOORAGE_API_VERSION:
+        problem = f"{document.get('apiVersion')!r} is not supported; write {MOORAGE_API_VERSION}"
+        raise refusal([Problem("apiVersion", problem)], file=f"{file}: {MOORAGE_KIND}")
+    try:
+        return MoorageConfiguration.model_validate(document, by_alias=True, by_name=False)
+    except ValidationError as error:
+        where = f"{file}: {MOORAGE_KIND}"
+        sentence = validation_sentence(error, file=where, model=MoorageConfiguration)
+        raise ConfigurationError(sentence) from None
 
 
 def _require_supported_type(document: dict[str, Any], *, file: str) -> None:
@@ -90,8 +132,6 @@ def _yaml_problem(error: yaml.YAMLError, text: str) -> str:
     where, problem = f"line {error.problem_mark.line + 1}", error.problem or "unreadable"
     if isinstance(error, _Refusal):
         return f"{where}: {problem}"
-    if "another document" in problem:
-        return f"{where}: a second document; a configuration is a single one"
     return f"{where}: not YAML: {problem.replace('<stream end>', 'the end of the file')}"
 
 

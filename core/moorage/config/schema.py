@@ -30,6 +30,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from moorage.config.durations import GoDuration
+from moorage.config.plugin_settings import MoorageConfiguration
 
 __all__ = [
     "API_VERSION",
@@ -313,11 +314,23 @@ class KubeSchedulerConfiguration(_Record):
     delay_cache_until_active: StrictBool = False
 
     _file: str = PrivateAttr("")
+    _moorage: MoorageConfiguration = PrivateAttr(default_factory=MoorageConfiguration)
 
     @property
     def file(self) -> str:
         """The file that this was read from, for errors; empty if it comes from none."""
         return self._file
+
+    @property
+    def moorage(self) -> MoorageConfiguration:
+        """The MoorageConfiguration that stands beside it in its file; an empty one otherwise."""
+        return self._moorage
+
+    def beside(self, moorage: MoorageConfiguration) -> KubeSchedulerConfiguration:
+        """Return the configuration with a MoorageConfiguration beside it."""
+        placed = self.model_copy()
+        placed._moorage = moorage  # noqa: SLF001 - a copy of our own
+        return placed
 
     def placed_in(self, file: str) -> KubeSchedulerConfiguration:
         """Tell the configuration its file, and each profile its place in it."""

@@ -123,9 +123,21 @@ class Registry:
         if len(sources) > 1:
             origins = " and ".join(source.origin for source in sources)
             raise PluginError(
-                f"plugin {name!r} is offered by {origins}; uninstall all but one of them"
+                f"plugin {name!r} is offered by {origins}; uninstall all but one of them, or "
+                f"choose one in a MoorageConfiguration: pluginDistributions: {{{name}: "
+                f"{sources[0].distribution}}}"
             )
         return sources[0]
+
+    def preferring(self, distributions: Mapping[str, str]) -> Registry:
+        """Return a registry in which some names mean the plugin of one distribution only."""
+        wanted = {name: canonicalize_name(one) for name, one in distributions.items()}
+        return Registry(
+            source
+            for source in self.sources()
+            if wanted.get(source.name, canonicalize_name(source.distribution))
+            == canonicalize_name(source.distribution)
+        )
 
     def load(self, name: str) -> type[Plugin]:
         """Import a plugin by name; PluginError says what is wrong with it."""
