@@ -70,6 +70,9 @@ __all__ = ["Failure", "Session", "Watched"]
 
 _logger = logging.getLogger(__name__)
 
+NOT_READY = "NotReadyForScheduling"
+"""The reason of a pod that PreEnqueue holds back; the name is that of KEP-5501."""
+
 _NO_NODES = "(no nodes)"
 """Stands for a plugin where there was no node that any could refuse; a node that comes helps."""
 
@@ -80,10 +83,14 @@ def _nothing() -> None:
     """Tell nobody."""
 
 
+def _ignore(_: object) -> None:
+    """Tell nobody."""
+
+
 class Failure(NamedTuple):
     """A pod that was not scheduled: back in the queue, and to be reported.
 
-    `reason` is that of the PodScheduled condition, Unschedulable or SchedulerError. `nomination`:
+    `reason` is that of the PodScheduled condition: Unschedulable, SchedulerError or `NOT_READY`. `nomination`:
     the node that it is to be tried on later (empty: an earlier nomination is void; None: nothing
     changes); `announced` the nomination that was written last, which the watch may not have told yet.
     `place` is where the queue keeps it; `Place.OUTSIDE`: it is gone or bound by now, and there is
@@ -121,7 +128,7 @@ class Session:
 
     All frameworks were made with `services`, whose activation and nominations this fills in.
     Backoffs and `unschedulable_timeout` are in seconds; `on_ready` is called when `attempt` or
-    `next_at` may answer otherwise than before. Pods and objects are taken in through
+    `next_at` may answer otherwise than before, `on_gated` for a pod that PreEnqueue holds back. Pods and objects are taken in through
     `pods`, `nodes`, `namespaces` and `informed(informer)`.
     """
 
@@ -134,9 +141,11 @@ class Session:
         max_backoff: float = 10.0,
         unschedulable_timeout: float = 300.0,
         on_ready: Callable[[], None] = _nothing,
+        on_gated: Callable[[Failure], None] = _ignore,
     ) -> None:
         self.frameworks = dict(frameworks)
         self.services = services
+        self._on_gated = on_gated
         self.cluster = services.cluster
         keys = SortKeys(self._on_sort_error)
         self.queue = SchedulingQueue(
@@ -148,6 +157,7 @@ class Session:
             on_hint_error=self._on_hint_error,
             on_hint=self._on_hint,
             on_incoming=self._on_incoming,
+            on_gated=self._tell_of_gate,
             activity=services.activity,
             on_ready=on_ready,
         )
@@ -423,6 +433,16 @@ class Session:
             return nomination
         known = self.queue.nominator.node_of(queued.info.uid)
         return known or queued.pod.status.nominated_node_name
+
+    def _tell_of_gate(self, queued: QueuedPod, verdict: Verdict) -> None:
+        """Report a pod that a PreEnqueue plugin holds back and says why."""
+        fault = verdict.code is Code.ERROR
+        if fault:
+            _logger.error("Pod %s is not let into the queue: %s", queued.key, verdict.message)
+        if queued.pod.spec.scheduling_gates or not verdict.message:
+            return  # the API server has said so already; or the plugin does not want it shown
+        reason = "SchedulerError" if fault else NOT_READY
+        self._on_gated(Failure(queued.info, reason, verdict.message, None, Place.GATED))
 
     def _on_hint_error(self, plugin: str, pod: Pod, event: ClusterEvent, error: Exception) -> None:
         name = f"{pod.metadata.namespace}/{pod.metadata.name}"

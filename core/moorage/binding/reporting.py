@@ -55,6 +55,11 @@ class Reporter:
             info.pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=message
         )
 
+    def gated(self, info: PodInfo, *, reason: str, message: str) -> None:
+        """Report that a pod is not let into the queue, unless it says so: it may for long."""
+        if self.status.unscheduled(info, reason=reason, message=message):
+            self.event(info.pod, kind="Warning", reason=reason, action="Queueing", note=message)
+
     def scheduled(self, info: PodInfo, node_name: str) -> None:
         """Report that a pod was bound."""
         self.event(

@@ -68,8 +68,8 @@ class StatusWriter:
         message: str,
         nomination: str | None = None,
         announced: str = "",
-    ) -> None:
-        """Have a pod say that it was not scheduled and why; never waits.
+    ) -> bool:
+        """Have a pod say that it was not scheduled and why; False: it says so already. Never waits.
 
         `announced`: what `nominate` wrote last, should the watch not have told of it yet.
         """
@@ -77,13 +77,14 @@ class StatusWriter:
         if self._patch(wish) is None:
             # An older wish that is still waiting must not win.
             self._wishes.pop(info.uid, None)
-            return
+            return False
         if info.uid not in self._wishes:
             self._unfinished += 1
             if self._work is not None:
                 self._work.added(info.uid)
             self._queues[hash(info.uid) % _WRITERS].put_nowait(info.uid)
         self._wishes[info.uid] = wish
+        return True
 
     async def nominate(self, info: PodInfo, node_name: str) -> None:
         """Write at once where a pod is expected; a failure is logged, and nothing waits for it."""

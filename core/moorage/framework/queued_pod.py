@@ -17,7 +17,8 @@ class QueuedPod:
     `unschedulable_count` and `error_count`: how often it was refused, and how often in a row
     something went wrong; each has its own backoff, which ends at `backoff_until` (0.0: none).
     `unschedulable_plugins` and `pending_plugins`: who refused it last time; only events that these
-    registered can bring it back. `gated_by`: the PreEnqueue plugin that holds it back.
+    registered can bring it back. `gated_by`: the PreEnqueue plugin that holds it back,
+    `gated_because`: what it says about that.
     `was_flushed`: it came back by the long timeout, not by an event.
     `begun`: when its last attempt began, by the clock of the metrics.
     """
@@ -28,6 +29,7 @@ class QueuedPod:
         "begun",
         "error_count",
         "first_attempt",
+        "gated_because",
         "gated_by",
         "info",
         "pending_plugins",
@@ -48,6 +50,7 @@ class QueuedPod:
         self.unschedulable_plugins: frozenset[str] = frozenset()
         self.pending_plugins: frozenset[str] = frozenset()
         self.gated_by = ""
+        self.gated_because = ""
         self.was_flushed = False
         self.begun = 0.0
 

@@ -13,6 +13,7 @@ from typing import Any
 from moorage.framework.activity import Activity
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.requeue import RequeueRequest
+from moorage.framework.verdict import Verdict
 from moorage.model.changes import pod_changes
 from moorage.model.events import ALL, ClusterEvent, EventResource
 from moorage.model.pod_info import PodInfo
@@ -51,7 +52,8 @@ class SchedulingQueue:
     `clock` gives seconds that never run backwards. `initial_backoff`, `max_backoff` and
     `unschedulable_timeout` are seconds; the defaults are kube-scheduler's. `on_hint_error` hears of
     a hint that raised, `on_hint` of each that was asked; `on_incoming(queue, event)` of every pod that enters a queue, in the words of
-    ``scheduler_queue_incoming_pods_total``; `on_ready` is called when `pop` or `next_ready_at` may
+    ``scheduler_queue_incoming_pods_total``; `on_gated` of a pod that PreEnqueue holds back, for a reason
+    that is news; `on_ready` is called when `pop` or `next_ready_at` may
     answer otherwise than before.
 
     The profiles have registered their events by the time the queue is made. The caller hands over
@@ -70,6 +72,7 @@ class SchedulingQueue:
         on_hint_error: HintErrorCallback = _ignore,
         on_hint: HintCallback = _ignore,
         on_incoming: Callable[[str, str], None] = _ignore,
+        on_gated: Callable[[QueuedPod, Verdict], None] = _ignore,
         activity: Activity | None = None,
         on_ready: Callable[[], None] = _ignore,
     ) -> None:
@@ -77,6 +80,7 @@ class SchedulingQueue:
         self._clock = clock
         self._timeout = unschedulable_timeout
         self._on_incoming = on_incoming
+        self._on_gated = on_gated
         self._on_ready = on_ready
         self._backoff = Backoff(initial=initial_backoff, maximum=max_backoff)
         self._wakeups = Wakeups(
@@ -351,6 +355,9 @@ class SchedulingQueue:
             self._wakeups.admit(queued)
             to = Place.GATED
         self._place(queued, to, event)
+        before, queued.gated_because = queued.gated_because, verdict.message
+        if to is Place.GATED and verdict.message != before:
+            self._on_gated(queued, verdict)
 
     def _place(self, queued: QueuedPod, to: Place, event: str) -> None:
         if to is Place.ACTIVE and queued.first_attempt is None:

@@ -189,6 +189,7 @@ class Runner:
             max_backoff=longest,
             unschedulable_timeout=timeout,
             on_ready=self._wake.set,
+            on_gated=self._report_gated,
         )
         services.activate = threadsafe(services.activate)
         pods, nodes, namespaces = reflectors
@@ -328,6 +329,10 @@ class Runner:
                 nomination=failure.nomination,
                 announced=failure.announced,
             )
+
+    def _report_gated(self, failure: Failure) -> None:
+        if self._reporter is not None:
+            self._reporter.gated(failure.info, reason=failure.reason, message=failure.message)
 
     def _newest(self, uid: str) -> PodInfo | None:
         return None if self._session is None else self._session.pods.known(uid)
