@@ -106,8 +106,8 @@ def events_to_register() -> Iterable[EventHint]:
 def sign(pod: Pod, info: PodInfo) -> Hashable | None:
     """Return what this plugin sees of a pod: equal fragments, equal answers.
 
-    Called once for each pod that is tried, for plugins that declare `filter_depends` or
-    `score_depends`. None means that this pod cannot be signed: the plugin is then asked anew,
+    Called at each attempt, for plugins that declare `filter_depends` where they filter and
+    `score_depends` where they score. None means that this pod cannot be signed: the plugin is then asked anew,
     and sharing goes on for all others. An exception is a fault.
     """
 
