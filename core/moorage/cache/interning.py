@@ -24,11 +24,12 @@ class InternedColumn(Generic[V]):
     gone than there are rows, the codes are dealt anew, so nobody may keep codes between calls.
     """
 
-    __slots__ = ("_code_of", "codes", "values")
+    __slots__ = ("_code_of", "_uses", "codes", "values")
 
     def __init__(self, capacity: int) -> None:
         self.codes: NDArray[np.int32] = np.full(capacity, ABSENT, dtype=np.int32)
         self.values: list[V] = []
+        self._uses: list[int] = []
         self._code_of: dict[V, int] = {}
 
     def grow(self, capacity: int) -> None:
@@ -39,8 +40,11 @@ class InternedColumn(Generic[V]):
 
     def set(self, row: int, value: V | None) -> None:
         """Give a row its value; None takes it away."""
-        if value is None:
+        before = int(self.codes[row])
+        if before != ABSENT:
+            self._uses[before] -= 1
             self.codes[row] = ABSENT
+        if value is None:
             return
         code = self._code_of.get(value)
         if code is None:
@@ -48,11 +52,18 @@ class InternedColumn(Generic[V]):
                 self._deal_anew()
             code = self._code_of[value] = len(self.values)
             self.values.append(value)
+            self._uses.append(0)
         self.codes[row] = code
+        self._uses[code] += 1
 
     def code(self, value: V) -> int:
         """Return the code of a value, `ABSENT` where no row ever had it."""
         return self._code_of.get(value, ABSENT)
+
+    @property
+    def in_use(self) -> list[int]:
+        """The codes of the values that rows have; O(values)."""
+        return [code for code, uses in enumerate(self._uses) if uses]
 
     def get(self, row: int) -> V | None:
         """Return the value of a row."""
@@ -63,6 +74,8 @@ class InternedColumn(Generic[V]):
         """Raise AssertionError where codes and values disagree."""
         assert all(self._code_of[value] == code for code, value in enumerate(self.values))
         assert self.codes.max(initial=ABSENT) < len(self.values)
+        present = self.codes[self.codes != ABSENT]
+        assert np.bincount(present, minlength=len(self.values)).tolist() == self._uses
 
     def _deal_anew(self) -> None:
         used, codes = np.unique(self.codes, return_inverse=True)
@@ -70,4 +83,6 @@ class InternedColumn(Generic[V]):
         offset = 1 if used.size and used[0] == ABSENT else 0
         self.codes = (codes - offset).astype(np.int32)
         self.values = kept
+        present = self.codes[self.codes != ABSENT]
+        self._uses = np.bincount(present, minlength=len(kept)).tolist()
         self._code_of = {value: code for code, value in enumerate(kept)}

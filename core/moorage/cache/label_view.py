@@ -68,15 +68,15 @@ class LabelColumnView(Generic[V]):
     def map(self, function: Callable[[V], Any], dtype: type[S], default: float = 0) -> NDArray[S]:
         """Apply a function to each distinct value and spread it over rows; (n,) dtype, new.
 
-        The function runs once for each value that a row of this view has; rows without one get
-        `default`.
+        The function runs once for each value, at most for those that nodes have now; rows without
+        a value get `default`.
         """
         values = self._column.values
         table = np.full(len(values) + 1, default, dtype=dtype)
         # A value that came and went may be one that the function cannot take.
-        used = np.zeros(len(table), dtype=np.bool_)
-        used[self.codes] = True
-        for code in np.flatnonzero(used[:-1]).tolist():
+        few = len(self.codes) < len(values)
+        used = set(self.codes.tolist()) - {ABSENT} if few else self._column.in_use
+        for code in used:
             table[code] = function(values[code])
         return table[self.codes]
 
