@@ -81,7 +81,9 @@ def check_everything(scheduler: Scheduler) -> None:
         if pod.spec.scheduling_gates:
             assert place is Place.GATED, pod
         else:
-            assert not (nodes := would_fit(api, pod)), f"{pod.metadata.name} fits on {nodes}: {place}"
+            assert not (nodes := would_fit(api, pod)), (
+                f"{pod.metadata.name} fits on {nodes}: {place}"
+            )
     for nomination in session.queue.nominator:
         status = api.pods[nomination.info.uid].status
         assert status.nominated_node_name == nomination.node, nomination
@@ -90,9 +92,7 @@ def check_everything(scheduler: Scheduler) -> None:
 def _check_cache(scheduler: Scheduler) -> None:
     api, cluster = scheduler.api, scheduler.session.cluster
     held = {info.uid: (cluster.node_of(info.uid), info.pod) for info in cluster.pods()}
-    told = {
-        uid: (pod.spec.node_name, pod) for uid, pod in api.pods.items() if pod.spec.node_name
-    }
+    told = {uid: (pod.spec.node_name, pod) for uid, pod in api.pods.items() if pod.spec.node_name}
     assert held == told, "the cache has other pods than the API"
     known = {name: scheduler.session.nodes.known(name) for name in api.nodes}
     assert known == api.nodes, "the newest version of a node was not taken in"

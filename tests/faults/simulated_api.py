@@ -242,5 +242,7 @@ class Stream:
         """Tell what there is now; what happened in between is never told."""
         self.position = len(self._log)
         held: Mapping[str, Any] = getattr(self._api, self._resource)
-        items = [item for item in held.values() if not (isinstance(item, Pod) and is_finished(item))]
+        items = [
+            item for item in held.values() if not (isinstance(item, Pod) and is_finished(item))
+        ]
         return Replace(items, str(self._api.version))

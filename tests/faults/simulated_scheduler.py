@@ -154,7 +154,8 @@ class Scheduler:
             {**PLUGINS, **plugins, "VirtualBinder": VirtualBinder}, services=self.services
         )
         framework.register_events()
-        self.session = Session({PROFILE: framework}, self.services)
+        self.gated: list[Failure] = []
+        self.session = Session({PROFILE: framework}, self.services, on_gated=self.gated.append)
         self.status = StatusWriter(self.client, newest=self.session.pods.known, sleep=_pause)
         self._binder = Binder(DaemonThreads(), self._announce)
         self.streams = {name: Stream(api, name) for name in ("pods", "nodes")}
@@ -272,7 +273,10 @@ class Scheduler:
             if newest is None or newest.pod.spec.node_name:
                 return
             patch = pod_status_patch(
-                [msgspec.convert(msgspec.to_builtins(one), Condition) for one in newest.pod.status.conditions],
+                [
+                    msgspec.convert(msgspec.to_builtins(one), Condition)
+                    for one in newest.pod.status.conditions
+                ],
                 Condition(
                     type="PodScheduled",
                     status="False",

@@ -16,7 +16,8 @@ __all__ = ["DefaultPreemption", "DefaultPreemptionArgs"]
 
 _NEVER = "not eligible due to preemptionPolicy=Never."
 _TERMINATING = "not eligible due to a terminating pod on the nominated node."
-_RUNNING = moorage.Verdict.unresolvable("waiting for the preemption for this pod to be finished")
+# Without a reason, so that the pod goes on showing whom the preemption makes room on.
+_RUNNING = moorage.Verdict.unresolvable()
 
 
 class DefaultPreemptionArgs(moorage.PluginArgs):
