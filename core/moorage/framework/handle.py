@@ -27,6 +27,7 @@ from moorage.model.pods import Pod
 
 if TYPE_CHECKING:
     from moorage.api.client import ApiClient
+    from moorage.framework.tracing import Tracer
 
 __all__ = ["Activator", "EventSink", "Handle", "Nominations", "Services"]
 
@@ -98,6 +99,7 @@ class Services:
     nominations: Nominations | None = None
     spawn: Spawn = _run_nothing
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
+    tracer: Tracer | None = None
 
 
 class Handle:
