@@ -17,6 +17,7 @@ from moorage.cli.logs import FORMATS, set_up_logging
 from moorage.cli.observing import plan_serving
 from moorage.cli.options import Session, output_option, verbosity_option
 from moorage.cli.output import notice
+from moorage.cli.plugin_options import chosen, disable_option, trace_option, traced
 from moorage.cli.scheduling import Job
 from moorage.config import (
     KubeSchedulerConfiguration,
@@ -28,7 +29,6 @@ from moorage.config.flags import with_flags
 from moorage.config.producers import assemble, plugin_arguments
 from moorage.errors import ConfigurationError
 from moorage.framework.handle import Services
-from moorage.framework.host import discover
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,6 +86,8 @@ def _show_the_rest(ctx: click.Context, _param: click.Parameter, value: bool) -> 
     metavar="FILE",
     help="With --embedded: where to write the kubeconfig for it, if not to a temporary file.",
 )
+@disable_option
+@trace_option
 @click.option("--seed", type=int, metavar="N", help="Break ties between nodes the same way again.")
 @click.option(
     "--help-all",
@@ -108,7 +110,9 @@ def command(ctx: click.Context, /, seed: int | None, **options: Any) -> None:  #
     _check_combination(options, flags)
     configuration = _configuration(flags, embedded=options["embedded"])
     services = Services(generator=np.random.default_rng(seed))
-    assembly = assemble(configuration, discover(), services=services)
+    configuration, registry = chosen(configuration, options["disabled"])
+    ctx.with_resource(traced(services, options["trace"]))
+    assembly = assemble(configuration, registry, services=services)
     for sentence in (*assembly.notices, *without_effect(list(flags))):
         notice(sentence)
     if "write-config-to" in flags:

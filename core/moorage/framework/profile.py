@@ -102,6 +102,8 @@ class Framework:
             return None
         place = self._places[plugin]
         call = _adapt(getattr(self.plugins[place], name), HOOK_ARGUMENTS[name])
+        if self.services.tracer is not None:
+            call = self.services.tracer.wrap(plugin, name, call)
         return Hook(plugin, place, name, call, weight)
 
     def plugin(self, name: str) -> Plugin:
