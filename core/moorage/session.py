@@ -18,14 +18,21 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from moorage.api.resources import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
     NAMESPACES,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
     POD_DISRUPTION_BUDGETS,
     PODS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
     SERVICES,
     STATEFUL_SETS,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
     Resource,
 )
 from moorage.binding.reservation import BindingHooks, Reservation
@@ -40,6 +47,7 @@ from moorage.feed import (
     NamespaceFeed,
     NodeFeed,
     PodFeed,
+    StorageFeed,
     WorkloadFeed,
 )
 from moorage.framework.handle import Services
@@ -55,6 +63,15 @@ from moorage.model.meta import Namespace
 from moorage.model.nodes import Node
 from moorage.model.pod_info import PodInfo
 from moorage.model.pods import Pod, is_terminating
+from moorage.model.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from moorage.model.workloads import (
     ReplicaSet,
     ReplicationController,
@@ -118,6 +135,16 @@ _WORKLOADS: tuple[tuple[Resource, type[Any]], ...] = (
     (REPLICATION_CONTROLLERS, ReplicationController),
     (REPLICA_SETS, ReplicaSet),
     (STATEFUL_SETS, StatefulSet),
+)
+
+_STORAGE: tuple[tuple[Resource, type[Any], EventResource], ...] = (
+    (PERSISTENT_VOLUMES, PersistentVolume, EventResource.PERSISTENT_VOLUME),
+    (PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim, EventResource.PERSISTENT_VOLUME_CLAIM),
+    (STORAGE_CLASSES, StorageClass, EventResource.STORAGE_CLASS),
+    (CSI_NODES, CSINode, EventResource.CSI_NODE),
+    (CSI_DRIVERS, CSIDriver, EventResource.CSI_DRIVER),
+    (CSI_STORAGE_CAPACITIES, CSIStorageCapacity, EventResource.CSI_STORAGE_CAPACITY),
+    (VOLUME_ATTACHMENTS, VolumeAttachment, EventResource.VOLUME_ATTACHMENT),
 )
 
 Outcome: TypeAlias = Reservation | Failure
@@ -218,6 +245,8 @@ class Session:
             name = EventResource.SERVICE if resource is SERVICES else _event_resource(resource)
             yield Watched(resource, kind, WorkloadFeed(self.cluster, self.queue, kind, name))
         yield Watched(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, BudgetFeed(self.cluster))
+        for resource, kind, event in _STORAGE:
+            yield Watched(resource, kind, StorageFeed(self.cluster, self.queue, kind, event))
 
     # One pod
 

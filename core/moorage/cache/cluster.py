@@ -25,8 +25,10 @@ from moorage.cache.labels import LabelColumns
 from moorage.cache.namespaces import NamespaceTable
 from moorage.cache.pod_table import PodTable
 from moorage.cache.ports import HostPortIndex
+from moorage.cache.storage import FACT_OF_STORAGE, StorageStore
 from moorage.cache.terms import FACT_OF_KIND, TermColumns
 from moorage.cache.view import NodesView
+from moorage.cache.volume_users import VolumeUsers
 from moorage.cache.workloads import WorkloadIdentity, WorkloadStore
 from moorage.model.meta import Namespace
 from moorage.model.nodes import Node, Taint
@@ -46,8 +48,9 @@ class ClusterCache:
     `facts` counts changes of named facts of the whole cluster: ``nodes`` (which nodes there are),
     ``images`` (sizes of images, and how many nodes have them), ``namespaces`` (which there are, and
     their labels), ``workloads`` (which there are, and what they select), and those of
-    `FACT_OF_KIND`. `pod_table` holds the pods once more, for counting by selector, `terms` their
-    inter-pod affinity; `namespaces`, `workloads` and disruption `budgets` are kept by name. Adding,
+    `FACT_OF_KIND` and `FACT_OF_STORAGE`. `pod_table` holds the pods once more, for counting by
+    selector, `terms` their inter-pod affinity, `volume_users` those that use volumes; `namespaces`,
+    `workloads`, `storage` and disruption `budgets` are kept by name. Adding,
     removing and assuming cost O(1) in the number of nodes and pods. Single-threaded.
     """
 
@@ -65,8 +68,18 @@ class ClusterCache:
         self.workloads = WorkloadStore()
         self.budgets = BudgetStore()
         self.facts: dict[str, int] = dict.fromkeys(
-            ("nodes", "images", "namespaces", "workloads", *FACT_OF_KIND.values()), 0
+            (
+                "nodes",
+                "images",
+                "namespaces",
+                "workloads",
+                *FACT_OF_KIND.values(),
+                *FACT_OF_STORAGE.values(),
+            ),
+            0,
         )
+        self.storage = StorageStore(self.facts)
+        self.volume_users = VolumeUsers(_FIRST_CAPACITY)
         self.terms = TermColumns(self.facts)
         self._rows: dict[str, int] = {}
         self._names: list[str] = []
@@ -279,6 +292,8 @@ class ClusterCache:
                 before = self._pods_on[row][uid]
                 if before.requests == info.requests and before.host_ports == info.host_ports:
                     self._pods_on[row][uid] = info
+                    self.volume_users.remove(before, row)
+                    self.volume_users.add(info, row)
                     self.pod_table.replace(before, info)
                     self.terms.replace(before, info, row)
                     self.pod_changes.append(row)
@@ -367,6 +382,7 @@ class ClusterCache:
         self.taints.grow(capacity)
         self.features.grow(capacity)
         self.pod_table.grow(capacity)
+        self.volume_users.grow(capacity)
 
     def _nodes_came_or_went(self) -> None:
         self.facts["nodes"] += 1
@@ -382,6 +398,7 @@ class ClusterCache:
         self._pods_on[row][info.uid] = info
         self._row_of_pod[info.uid] = row
         self.pod_table.add(info, row)
+        self.volume_users.add(info, row)
         self.terms.add(info, row)
         columns = self.columns
         resources, amounts = columns.vector(info.requests)
@@ -396,6 +413,7 @@ class ClusterCache:
         row = self._row_of_pod.pop(uid)
         info = self._pods_on[row].pop(uid)
         self.pod_table.remove(uid)
+        self.volume_users.remove(info, row)
         self.terms.remove(uid, row)
         columns = self.columns
         resources, amounts = columns.vector(info.requests)
@@ -424,6 +442,8 @@ class ClusterCache:
         self.images.check_invariants(nodes)
         self.ports.check_invariants(pods)
         self.pod_table.check_invariants(pods)
+        self.storage.check_invariants()
+        self.volume_users.check_invariants(pods)
         self.terms.check_invariants(pods)
         self.namespaces.check_invariants()
         self.workloads.check_invariants()

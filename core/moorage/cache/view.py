@@ -216,6 +216,21 @@ class NodesView:
             )
         return taken
 
+    @property
+    def volume_counts(self) -> NDArray[np.int64]:
+        """How many claims and disks the pods of the rows name, each use counted; (n,) int64.
+
+        No fewer than are attached to a node for its pods: a claim that two of them use counts twice.
+        """
+        counts = self._rows_of(self._cluster.volume_users.counts)
+        if not self._changes:
+            return counts
+        counts = counts.copy()
+        for change, pairs in self._changes.signed:
+            for where, info in pairs:
+                counts[where] += change * info.storage_volumes
+        return _read_only(counts)
+
     def matching_pods(
         self,
         namespaces: frozenset[str] | None,

@@ -16,7 +16,7 @@ from moorage.feed.informed import InformedFeed
 from moorage.feed.namespaces import NamespaceFeed
 from moorage.feed.nodes import NodeFeed
 from moorage.feed.pods import PodFeed
-from moorage.feed.stored import BudgetFeed, WorkloadFeed
+from moorage.feed.stored import BudgetFeed, StorageFeed, WorkloadFeed
 
 __all__ = [
     "BudgetFeed",
@@ -25,5 +25,6 @@ __all__ = [
     "NamespaceFeed",
     "NodeFeed",
     "PodFeed",
+    "StorageFeed",
     "WorkloadFeed",
 ]

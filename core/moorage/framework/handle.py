@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from moorage.api.writing import Condition, bind, delete_pod, patch_pod_status, pod_status_patch
 from moorage.cache.budgets import BudgetStore
 from moorage.cache.cluster import ClusterCache
+from moorage.cache.storage import StorageStore
 from moorage.cache.view import NodesView
 from moorage.cache.workloads import WorkloadStore
 from moorage.errors import PluginError
@@ -23,6 +24,7 @@ from moorage.framework.informing import InformedKind, Informer, Informers
 from moorage.framework.waiting_pods import WaitingPods
 from moorage.metrics import Metrics
 from moorage.model.nodes import Node
+from moorage.model.pod_info import PodInfo
 from moorage.model.pods import Pod
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ class Services:
     `clock` gives monotonic seconds, `wall` the time of day. `spawn` runs what plugins do at the API
     server beside the scheduling; without an event loop nothing does. `generator` is seeded, for ties
     and for plugins. `client` is None where no API server is there (tests, `moorage verify`).
+    `tracer` is set before profiles are assembled, where somebody watches what plugins do.
     """
 
     cluster: ClusterCache = field(default_factory=ClusterCache)
@@ -153,6 +156,15 @@ class Handle:
     def workloads(self) -> WorkloadStore:
         """Services, and the controllers of pods."""
         return self._services.cluster.workloads
+
+    @property
+    def storage(self) -> StorageStore:
+        """Volumes, claims, classes, and what CSI drivers say of nodes."""
+        return self._services.cluster.storage
+
+    def claim_users(self, namespace: str, name: str) -> Iterable[PodInfo]:
+        """Return the pods on nodes, assumed ones included, that use a claim."""
+        return self._services.cluster.volume_users.of_claim(namespace, name)
 
     # Pods on their way
 

@@ -23,9 +23,12 @@ class HostPort(NamedTuple):
 
 
 class PodInfo:
-    """A pod, its key ``namespace/name``, its requests and its host ports; read-only, shared."""
+    """A pod, its key ``namespace/name``, its requests and its host ports; read-only, shared.
 
-    __slots__ = ("_affinity_terms", "host_ports", "key", "pod", "requests")
+    `storage_volumes`: how many of its volumes are claims or disks, which others may have a say in.
+    """
+
+    __slots__ = ("_affinity_terms", "host_ports", "key", "pod", "requests", "storage_volumes")
 
     def __init__(self, pod: Pod) -> None:
         """Reckon a pod; raises `InvalidQuantityError` for a text that is no quantity."""
@@ -33,6 +36,7 @@ class PodInfo:
         self.key = pod_key(pod)
         self.requests: Requests = pod_requests(pod)
         self.host_ports = _host_ports(pod)
+        self.storage_volumes = sum(volume.is_storage for volume in pod.spec.volumes)
         self._affinity_terms: AffinityTerms | None = None
 
     @property

@@ -11,17 +11,30 @@ from moorage.model.meta import ObjectMeta
 from moorage.model.record import Record
 
 __all__ = [
+    "ISCSI",
+    "RBD",
+    "AWSElasticBlockStore",
+    "AzureDisk",
+    "AzureFile",
+    "CSISource",
+    "Cinder",
+    "ClaimSource",
     "Container",
     "ContainerPort",
     "ContainerRestartRule",
     "ContainerStatus",
+    "EphemeralSource",
+    "GCEPersistentDisk",
     "Pod",
     "PodCondition",
     "PodSchedulingGate",
     "PodSpec",
     "PodStatus",
+    "PortworxVolume",
     "ResourceRequirements",
     "Toleration",
+    "Volume",
+    "VsphereVolume",
     "is_finished",
     "is_terminating",
     "pod_key",
@@ -83,11 +96,118 @@ class ImageVolumeSource(Record, frozen=True):
     reference: str = ""
 
 
+class ClaimSource(Record, frozen=True):
+    """A PersistentVolumeClaim of the pod's namespace."""
+
+    claim_name: str = ""
+
+
+class EphemeralSource(Record, frozen=True):
+    """A claim that is made for the pod and goes with it (KEP-1698)."""
+
+
+class AWSElasticBlockStore(Record, frozen=True):
+    """A volume of AWS, by its id."""
+
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class GCEPersistentDisk(Record, frozen=True):
+    """A disk of Google's cloud, by its name."""
+
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AzureDisk(Record, frozen=True):
+    """A disk of Azure, by its URI."""
+
+    disk_uri: str = msgspec.field(default="", name="diskURI")
+
+
+class Cinder(Record, frozen=True):
+    """A volume of OpenStack, by its id."""
+
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class PortworxVolume(Record, frozen=True):
+    """A volume of Portworx, by its id."""
+
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class AzureFile(Record, frozen=True):
+    """A share of Azure, which counts against no limit of a node."""
+
+
+class VsphereVolume(Record, frozen=True):
+    """A disk of vSphere, which counts against no limit of a node."""
+
+
+class ISCSI(Record, frozen=True):
+    """A disk on a network, by its qualified name."""
+
+    iqn: str = ""
+    read_only: bool = False
+
+
+class RBD(Record, frozen=True):
+    """A block device of Ceph, by one of its monitors, pool and image."""
+
+    monitors: tuple[str, ...] = ()
+    image: str = ""
+    pool: str = "rbd"
+    read_only: bool = False
+
+
+class CSISource(Record, frozen=True):
+    """A volume that a CSI driver makes for the pod alone."""
+
+    driver: str = ""
+
+
 class Volume(Record, frozen=True):
     """A volume of a pod; only what decides placement is read."""
 
     name: str = ""
     image: ImageVolumeSource | None = None
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: EphemeralSource | None = None
+    csi: CSISource | None = None
+    aws_elastic_block_store: AWSElasticBlockStore | None = None
+    gce_persistent_disk: GCEPersistentDisk | None = None
+    azure_disk: AzureDisk | None = None
+    azure_file: AzureFile | None = None
+    cinder: Cinder | None = None
+    portworx_volume: PortworxVolume | None = None
+    vsphere_volume: VsphereVolume | None = None
+    iscsi: ISCSI | None = None
+    rbd: RBD | None = None
+
+    @property
+    def is_storage(self) -> bool:
+        """Whether this is a claim, or a disk that is named directly."""
+        sources = (
+            self.persistent_volume_claim,
+            self.ephemeral,
+            self.aws_elastic_block_store,
+            self.gce_persistent_disk,
+            self.azure_disk,
+            self.azure_file,
+            self.cinder,
+            self.portworx_volume,
+            self.vsphere_volume,
+            self.iscsi,
+            self.rbd,
+        )
+        return sources.count(None) < len(sources)
+
+    def claim_of(self, pod_name: str) -> str | None:
+        """Return the name of the claim that a pod uses by this volume; None: it is no claim."""
+        if self.persistent_volume_claim is not None:
+            return self.persistent_volume_claim.claim_name
+        return None if self.ephemeral is None else f"{pod_name}-{self.name}"
 
 
 class PodSpec(Record, frozen=True):

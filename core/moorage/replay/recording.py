@@ -14,6 +14,16 @@ from moorage.model.disruption import PodDisruptionBudget
 from moorage.model.meta import Namespace
 from moorage.model.nodes import Node
 from moorage.model.pods import Pod
+from moorage.model.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    StorageObject,
+    VolumeAttachment,
+)
 from moorage.model.workloads import (
     ReplicaSet,
     ReplicationController,
@@ -22,7 +32,7 @@ from moorage.model.workloads import (
     Workload,
 )
 
-__all__ = ["RecordedStep", "Recording", "Scenario", "read_recording"]
+__all__ = ["Objects", "RecordedStep", "Recording", "Scenario", "read_recording"]
 
 
 class Objects(msgspec.Struct):
@@ -36,6 +46,13 @@ class Objects(msgspec.Struct):
     replicasets: tuple[ReplicaSet, ...] = ()
     statefulsets: tuple[StatefulSet, ...] = ()
     poddisruptionbudgets: tuple[PodDisruptionBudget, ...] = ()
+    persistentvolumes: tuple[PersistentVolume, ...] = ()
+    persistentvolumeclaims: tuple[PersistentVolumeClaim, ...] = ()
+    storageclasses: tuple[StorageClass, ...] = ()
+    csinodes: tuple[CSINode, ...] = ()
+    csidrivers: tuple[CSIDriver, ...] = ()
+    csistoragecapacities: tuple[CSIStorageCapacity, ...] = ()
+    volumeattachments: tuple[VolumeAttachment, ...] = ()
 
     @property
     def workloads(self) -> Iterator[Workload]:
@@ -44,6 +61,24 @@ class Objects(msgspec.Struct):
         yield from self.replicationcontrollers
         yield from self.replicasets
         yield from self.statefulsets
+
+    @property
+    def storage(self) -> Iterator[StorageObject]:
+        """Everything about storage."""
+        yield from self.persistentvolumes
+        yield from self.persistentvolumeclaims
+        yield from self.storageclasses
+        yield from self.csinodes
+        yield from self.csidrivers
+        yield from self.csistoragecapacities
+        yield from self.volumeattachments
+
+
+class RecordedClaim(msgspec.Struct):
+    """A claim of a pod and its volume, as they were after the pod was bound."""
+
+    claim: PersistentVolumeClaim
+    volume: PersistentVolume | None = None
 
 
 class RecordedStep(msgspec.Struct):
@@ -62,6 +97,7 @@ class RecordedStep(msgspec.Struct):
     nominated: str | None = None
     victims: list[str] | None = None
     then_bound: str | None = None
+    claims: dict[str, RecordedClaim] | None = None
 
 
 class Scenario(msgspec.Struct):

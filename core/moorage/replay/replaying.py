@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from moorage.cache import ClusterCache
 from moorage.cycle import Cycle
 from moorage.errors import RecordingError
 from moorage.framework.handle import Services
@@ -15,7 +16,7 @@ from moorage.framework.queued_pod import QueuedPod
 from moorage.model.pod_info import PodInfo
 from moorage.model.pods import Pod, is_finished
 from moorage.replay.comparing import Difference, differences, refused_only_by
-from moorage.replay.recording import RecordedStep, Recording, Scenario
+from moorage.replay.recording import Objects, RecordedStep, Recording, Scenario
 
 __all__ = ["Assemble", "Report", "StepReport", "replay"]
 
@@ -74,17 +75,7 @@ def _replay_scenario(
 ) -> Iterator[StepReport]:
     services = Services()
     cluster = services.cluster
-    for namespace in scenario.objects.namespaces:
-        cluster.set_namespace(namespace)
-    for node in scenario.objects.nodes:
-        cluster.set_node(node)
-    for workload in scenario.objects.workloads:
-        cluster.set_workload(workload)
-    for budget in scenario.objects.poddisruptionbudgets:
-        cluster.budgets.put(budget)
-    for pod in scenario.objects.pods:
-        if pod.spec.node_name and not is_finished(pod):
-            cluster.add_pod(PodInfo(_with_uid(pod)))
+    _fill(cluster, scenario.objects)
     names = {step.pod.spec.scheduler_name for step in scenario.steps}
     frameworks = assemble(services, names)
     cycles = {name: Cycle(profile, cluster) for name, profile in frameworks.items()}
@@ -106,6 +97,23 @@ def _replay_scenario(
         _go_on(services, step, info)
 
 
+def _fill(cluster: ClusterCache, objects: Objects) -> None:
+    """Put in what was in the cluster before the first pod."""
+    for namespace in objects.namespaces:
+        cluster.set_namespace(namespace)
+    for node in objects.nodes:
+        cluster.set_node(node)
+    for workload in objects.workloads:
+        cluster.set_workload(workload)
+    for item in objects.storage:
+        cluster.storage.put(item)
+    for budget in objects.poddisruptionbudgets:
+        cluster.budgets.put(budget)
+    for pod in objects.pods:
+        if pod.spec.node_name and not is_finished(pod):
+            cluster.add_pod(PodInfo(_with_uid(pod)))
+
+
 def _bound_later(
     services: Services, cycle: Cycle, step: RecordedStep, info: PodInfo
 ) -> Iterator[Difference]:
@@ -123,6 +131,10 @@ def _go_on(services: Services, step: RecordedStep, info: PodInfo) -> None:
     """Bring the cluster to where it was after the recorded step."""
     for key in step.victims or ():
         services.cluster.remove_pod(key)
+    for recorded in (step.claims or {}).values():
+        services.cluster.storage.put(recorded.claim)
+        if recorded.volume is not None:
+            services.cluster.storage.put(recorded.volume)
     node = step.then_bound or step.node
     if node is not None:
         spec = msgspec.structs.replace(info.pod.spec, node_name=node)
