@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import statistics
+import time
+from collections.abc import Iterator
 
 import msgspec
 import numpy as np
 import pytest
-from fit_pass import decide, measure, pod, report
+from fit_pass import Measured, decide, fit_pass, pod, report
 
-from moorage import Node, discover
+from moorage import Node, PodInfo, discover
 from moorage.cache import ClusterCache
 from moorage.config import default_configuration
 from moorage.config.producers import assemble
@@ -51,7 +53,10 @@ def fill(cluster: ClusterCache) -> None:
 
 
 def test_a_preemption_costs_at_most_forty_fit_passes() -> None:
-    """500 preemptors, each unlike the one before, each with 500 candidates and one to three victims."""
+    """500 preemptors, each unlike the one before, each with 500 candidates and one to three victims.
+
+    Of CPU time: from the start of the failing cycle to the nomination.
+    """
     nominator = Nominator()
     cluster = ClusterCache()
     fill(cluster)
@@ -59,25 +64,36 @@ def test_a_preemption_costs_at_most_forty_fit_passes() -> None:
     framework = assemble(default_configuration(), discover(), services=services).frameworks
     cycle = Cycle(framework["moorage"], cluster, nominator=nominator)
 
-    def preemptors() -> Iterator[Callable[[], Decision]]:
-        for number in range(PREEMPTORS):
-            container = {
-                "name": "main",
-                "image": "new:v1",
-                "resources": {"requests": {"cpu": f"{7000 + number * 33}m", "memory": "1Gi"}},
-            }
-            spec = {"priority": 1000, "containers": [container]}
-            yield decide(cycle, pod(number, spec, labels={"app": "new"}))
-
-    def carry_out(decision: Decision) -> None:
-        """Do what follows: the victims go, and the pod waits for its node."""
-        made_room = decision.made_room
-        assert made_room is not None, decision.message
-        assert made_room.victims, decision.message
-        nominator.nominate(decision.info, made_room.node_name)
-        for victim in made_room.victims:
-            cluster.remove_pod(victim.uid)
-
-    measured = measure(preemptors(), carry_out)
+    before, seconds = fit_pass(), []
+    for info in preemptors():
+        action = decide(cycle, info)
+        begun = time.process_time()
+        decision = action()
+        seconds.append(time.process_time() - begun)
+        carry_out(decision, cluster, nominator)
+    unit = statistics.mean([before, fit_pass()])
+    measured = Measured(statistics.median(seconds), unit)
     report("a preemption among 500 candidates", measured, 40)
     assert measured.ratio <= 40
+
+
+def preemptors() -> Iterator[PodInfo]:
+    """Yield pods that want a node's quarter to three quarters, no two of them alike."""
+    for number in range(PREEMPTORS):
+        container = {
+            "name": "main",
+            "image": "new:v1",
+            "resources": {"requests": {"cpu": f"{7000 + number * 33}m", "memory": "1Gi"}},
+        }
+        spec = {"priority": 1000, "containers": [container]}
+        yield pod(number, spec, labels={"app": "new"})
+
+
+def carry_out(decision: Decision, cluster: ClusterCache, nominator: Nominator) -> None:
+    """Do what follows: the victims go, and the pod waits for its node."""
+    made_room = decision.made_room
+    assert made_room is not None, decision.message
+    assert made_room.victims, decision.message
+    nominator.nominate(decision.info, made_room.node_name)
+    for victim in made_room.victims:
+        cluster.remove_pod(victim.uid)

@@ -97,9 +97,9 @@ class Rules:
     ) -> Self:
         """Return the rules as they would be with pods added (1) to rows, or taken off (-1)."""
         if not self._affinity and not self._anti_affinity:
-            # Only pods with terms of their own matter.
+            # Only pods that may have terms of their own matter.
             if isinstance(pods, moorage.PodsOnRows):
-                pods = pods.take(pods.has_terms)
+                pods = pods.take(pods.has_affinity)
                 positions = pods.positions
             if not pods:
                 return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,7 @@ class NodeColumns:
         self._room = _ROOM_FOR_RESOURCES
         self._places: dict[tuple[str, ...], tuple[slice | None, NDArray[np.intp]]] = {}
         self._vectors: dict[Requests, tuple[NDArray[np.intp], NDArray[np.int64]]] = {}
+        self._dense: dict[int, tuple[Requests, tuple[int, ...]]] = {}
         for column in _DECLARED:
             setattr(self, column.name, np.zeros(self._shape(column), dtype=column.dtype))
 
@@ -103,6 +105,33 @@ class NodeColumns:
             if len(self._vectors) > 65536:  # noqa: PLR2004 - as many as requests are interned
                 self._vectors.clear()
             self._vectors[requests] = found
+        return found
+
+    def dense(self, requests: Sequence[Requests]) -> NDArray[np.int64]:
+        """Return k requests, each with the pod itself, as columns; (R, k) int64, new.
+
+        Requests are shared objects and known by identity here, which is cheaper than by value.
+        """
+        known, width = self._dense, len(self.resources)
+        rows = []
+        for one in requests:
+            found = known.get(id(one))
+            if found is None or len(found[1]) < width:
+                found = self._remember(one)
+                width = len(self.resources)
+            rows.append(found[1])
+        if rows and len(rows[0]) < width:  # a later one brought resources
+            return self.dense(requests)
+        return np.array(rows, dtype=np.int64).reshape(len(rows), width).T
+
+    def _remember(self, requests: Requests) -> tuple[Requests, tuple[int, ...]]:
+        resources, amounts = self.vector(requests)  # this may bring resources
+        row = np.zeros(len(self.resources), dtype=np.int64)
+        row[resources] = amounts
+        if len(self._dense) > 65536:  # noqa: PLR2004 - as above
+            self._dense.clear()
+        # With the object itself: as long as it is kept, no other one has its identity.
+        found = self._dense[id(requests)] = (requests, tuple(row.tolist()))
         return found
 
     def _shape(self, column: _Column) -> tuple[int, ...]:

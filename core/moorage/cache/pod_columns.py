@@ -13,7 +13,6 @@ from moorage.cache.pods_on_rows import (
     NOT_STARTED,
     PodsOnRows,
     RequestTable,
-    has_terms,
     start_of,
 )
 from moorage.model.pod_info import PodInfo
@@ -40,7 +39,7 @@ class PodColumns:
         self._priorities = np.zeros(capacity, dtype=np.int64)
         self._starts = np.full(capacity, NOT_STARTED, dtype=np.int64)
         self._arrivals = np.zeros(capacity, dtype=np.int64)
-        self._has_terms = np.zeros(capacity, dtype=np.bool_)
+        self._has_affinity = np.zeros(capacity, dtype=np.bool_)
         self._requests: InternedColumn[Requests] = InternedColumn(capacity)
         self._arrived = 0
 
@@ -55,7 +54,7 @@ class PodColumns:
         self._infos[slot] = info
         self._priorities[slot] = info.pod.spec.priority or 0
         self._starts[slot] = start_of(info)
-        self._has_terms[slot] = has_terms(info)
+        self._has_affinity[slot] = info.pod.spec.affinity is not None
         self._requests.set(slot, info.requests)
 
     def clear(self, slot: int) -> None:
@@ -71,7 +70,7 @@ class PodColumns:
         starts = np.full(more, NOT_STARTED, dtype=np.int64)
         self._starts = np.concatenate([self._starts, starts])
         self._arrivals = np.concatenate([self._arrivals, np.zeros(more, dtype=np.int64)])
-        self._has_terms = np.concatenate([self._has_terms, np.zeros(more, dtype=np.bool_)])
+        self._has_affinity = np.concatenate([self._has_affinity, np.zeros(more, dtype=np.bool_)])
         self._requests.grow(capacity)
 
     def below(
@@ -97,7 +96,7 @@ class PodColumns:
             priorities=self._priorities[slots],
             starts=self._starts[slots],
             kinds=kinds[slots],
-            has_terms=self._has_terms[slots],
+            has_affinity=self._has_affinity[slots],
             requests=requests,
             table=RequestTable.of(nodes, values),
         )
@@ -107,7 +106,7 @@ class PodColumns:
         assert self._infos[slot] is info, info
         assert self._priorities[slot] == info.priority, info
         assert self._starts[slot] == start_of(info), info
-        assert self._has_terms[slot] == has_terms(info), info
+        assert self._has_affinity[slot] == (info.pod.spec.affinity is not None), info
         assert self._requests.get(slot) == info.requests, info
 
     def _in_order(self, chosen: _Chosen) -> _Chosen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from moorage.cache.columns import NodeColumns
 from moorage.model.pod_info import PodInfo
 from moorage.model.requests import Requests
 
-__all__ = ["NOT_STARTED", "PodsOnRows", "RequestTable", "has_terms", "start_of"]
+__all__ = ["NOT_STARTED", "PodsOnRows", "RequestTable", "start_of"]
 
 NOT_STARTED: int = np.iinfo(np.int64).max
 """The start of a pod that its kubelet has not started: later than all others."""
@@ -25,51 +25,43 @@ def start_of(info: PodInfo) -> int:
     return NOT_STARTED if started is None else round(started.timestamp() * 1_000_000)
 
 
-def has_terms(info: PodInfo) -> bool:
-    """Say whether a pod may have inter-pod affinity terms; those of its nodes do not count."""
-    affinity = info.pod.spec.affinity
-    return affinity is not None and (
-        affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None
-    )
-
-
 class RequestTable(NamedTuple):
-    """d distinct requests as columns: `real` (R, d), each pod itself included, `nonzero` (2, d).
+    """d distinct requests; `real` (R, d) int64 are their columns, each pod itself included.
 
-    int64, rows and units as the columns of nodes.
+    Rows and units are those of the columns of nodes.
     """
 
+    requests: Sequence[Requests]
     real: NDArray[np.int64]
-    nonzero: NDArray[np.int64]
 
     @classmethod
     def of(cls, columns: NodeColumns, requests: Sequence[Requests]) -> Self:
         """Look up requests; O(d) in Python."""
-        vectors = [columns.vector(one) for one in requests]  # these may bring resources
-        real = np.zeros((len(requests), len(columns.resources)), dtype=np.int64)
-        for row, (resources, numbers) in zip(real, vectors, strict=True):
-            row[resources] = numbers
-        nonzero = [(one.nonzero_cpu, one.nonzero_memory) for one in requests]
-        return cls(real.T, np.array(nonzero, dtype=np.int64).reshape(-1, 2).T)
+        return cls(requests, columns.dense(requests))
+
+    @property
+    def nonzero(self) -> NDArray[np.int64]:
+        """The requests with defaults; (2, d) int64, new."""
+        pairs = [(one.nonzero_cpu, one.nonzero_memory) for one in self.requests]
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2).T
 
 
 class PodsOnRows(Sequence[PodInfo]):
     """m pods, each with its position in a view: a sequence of pods, and parallel arrays.
 
-    `positions` (m,) intp; `infos` (m,) of PodInfo; `priorities` (m,) int64; `starts` (m,) int64 in
-    microseconds, see `start_of`; `kinds` (m,) int: pods of one kind have the same namespace and
-    labels; `has_terms` (m,) bool: which may have inter-pod affinity terms; `requests` (m,) int are
-    columns of `table`. The arrays are not to be written to.
+    `positions` (m,) intp; `infos` (m,) of PodInfo; `kinds` (m,) int: pods of one kind have the same
+    namespace and labels; `requests` (m,) int are columns of `table`. What is given as None is looked
+    up when first asked for. The arrays are not to be written to.
     """
 
     __slots__ = (
-        "has_terms",
+        "_has_affinity",
+        "_priorities",
+        "_starts",
         "infos",
         "kinds",
         "positions",
-        "priorities",
         "requests",
-        "starts",
         "table",
     )
 
@@ -78,40 +70,69 @@ class PodsOnRows(Sequence[PodInfo]):
         positions: NDArray[np.intp],
         infos: NDArray[np.object_],
         *,
-        priorities: NDArray[np.int64],
-        starts: NDArray[np.int64],
-        kinds: NDArray[np.integer],
-        has_terms: NDArray[np.bool_],
+        priorities: NDArray[np.int64] | None,
+        starts: NDArray[np.int64] | None,
+        kinds: NDArray[np.integer[Any]],
+        has_affinity: NDArray[np.bool_] | None,
         requests: NDArray[np.intp],
         table: RequestTable,
     ) -> None:
         self.positions = positions
         self.infos = infos
-        self.priorities = priorities
-        self.starts = starts
+        self._priorities = priorities
+        self._starts = starts
         self.kinds = kinds
-        self.has_terms = has_terms
+        self._has_affinity = has_affinity
         self.requests = requests
         self.table = table
 
     @classmethod
     def of(cls, columns: NodeColumns, pairs: Sequence[tuple[int, PodInfo]]) -> PodsOnRows:
         """Look up some pods, wherever they are, by (position, pod); each is a kind of its own."""
-        found = [info for _, info in pairs]
-        infos = np.empty(len(found), dtype=object)
-        infos[:] = found
-        place: dict[Requests, int] = {}
-        requests = [place.setdefault(info.requests, len(place)) for info in found]
+        infos = np.empty(len(pairs), dtype=object)
+        infos[:] = [info for _, info in pairs]
+        # Requests are shared objects: by identity, which is cheaper than by value.
+        distinct: dict[int, Requests] = {}
+        place: dict[int, int] = {}
+        requests = []
+        for _, info in pairs:
+            identity = id(info.requests)
+            if identity not in place:
+                place[identity] = len(place)
+                distinct[identity] = info.requests
+            requests.append(place[identity])
         return cls(
             np.array([position for position, _ in pairs], dtype=np.intp),
             infos,
-            priorities=np.array([info.priority for info in found], dtype=np.int64),
-            starts=np.array([start_of(info) for info in found], dtype=np.int64),
-            kinds=np.arange(len(found)),
-            has_terms=np.array([has_terms(info) for info in found], dtype=np.bool_),
+            priorities=None,
+            starts=None,
+            kinds=np.arange(len(pairs)),
+            has_affinity=None,
             requests=np.array(requests, dtype=np.intp),
-            table=RequestTable.of(columns, list(place)),
+            table=RequestTable.of(columns, list(distinct.values())),
         )
+
+    @property
+    def priorities(self) -> NDArray[np.int64]:
+        """The pods' priorities; (m,) int64."""
+        if self._priorities is None:
+            self._priorities = np.array([info.priority for info in self], dtype=np.int64)
+        return self._priorities
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """When the pods started, see `start_of`; (m,) int64 microseconds."""
+        if self._starts is None:
+            self._starts = np.array([start_of(info) for info in self], dtype=np.int64)
+        return self._starts
+
+    @property
+    def has_affinity(self) -> NDArray[np.bool_]:
+        """Which pods have an affinity, and so perhaps terms about other pods; (m,) bool."""
+        if self._has_affinity is None:
+            found = [info.pod.spec.affinity is not None for info in self]
+            self._has_affinity = np.array(found, dtype=np.bool_)
+        return self._has_affinity
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -147,10 +168,10 @@ class PodsOnRows(Sequence[PodInfo]):
         return PodsOnRows(
             positions,
             self.infos[indices],
-            priorities=self.priorities[indices],
-            starts=self.starts[indices],
+            priorities=None if self._priorities is None else self._priorities[indices],
+            starts=None if self._starts is None else self._starts[indices],
             kinds=self.kinds[indices],
-            has_terms=self.has_terms[indices],
+            has_affinity=None if self._has_affinity is None else self._has_affinity[indices],
             requests=self.requests[indices],
             table=self.table,
         )

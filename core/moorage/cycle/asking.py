@@ -211,22 +211,6 @@ class Asker:
             )
         return whole
 
-    def add_pods(
-        self,
-        step: Step,
-        state: CycleState,
-        info: PodInfo,
-        nodes: NodesView,
-        added: list[tuple[int, PodInfo]],
-    ) -> CycleState:
-        """Return a clone of the notes that reckons with pods added to rows."""
-        if step.add_pods is None:
-            return state
-        clone = self._clone(state)
-        positions = np.array([position for position, _ in added], dtype=np.intp)
-        self._call(step.add_pods, clone, info.pod, nodes, positions, [pod for _, pod in added])
-        return clone
-
     def change_pods(
         self,
         step: Step,

@@ -13,7 +13,7 @@ from moorage.cache import ClusterCache, NodesView, PodsOnRows
 from moorage.cycle.asking import Asker, PreFiltered
 from moorage.cycle.combined import NOT_FEASIBLE, CombinedAnswers
 from moorage.cycle.decision import Decision, Details
-from moorage.cycle.dry_run import FilterRun, RowFilters
+from moorage.cycle.dry_run import FilterRun, RowFilters, looks_at_pods
 from moorage.cycle.steps import Plan, Step
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Diagnosis, Refusals
@@ -260,23 +260,33 @@ class Attempt:
             asked = asked[np.isin(asked, named)]
         if not asked.size:
             return rows
-        added = [
+        pairs = [
             (position, pod)
             for position, row in enumerate(asked.tolist())
             for pod in self._expected[row]
         ]
-        view = self._cluster.view_of(asked).overlay(added=added)
+        added = PodsOnRows.of(self._cluster.columns, pairs)
+        view = self._cluster.view_of(asked).with_pods(added)
         passes = np.ones(len(asked), dtype=np.bool_)
         for step in self._plan.filters:
             if self._filters(step):
-                state = self._asker.add_pods(step, self._state(step), self._info, view, added)
-                codes = self._asker.filter(step, state, self._info, view)
+                codes = self._codes_with(step, asked, view, added)
                 if codes is not None:
                     by_row = np.zeros(self._cluster.columns.capacity, dtype=np.int32)
                     by_row[asked] = codes
                     self._expected_codes[step] = by_row
                     passes &= codes == 0
         return rows[~np.isin(rows, asked[~passes])]
+
+    def _codes_with(
+        self, step: Step, rows: NDArray[np.intp], view: NodesView, added: PodsOnRows
+    ) -> NDArray[np.int32] | None:
+        """Ask a plugin about rows with pods added; what cannot depend on pods is known already."""
+        shared = self._combined.answers.get(step)
+        if shared is not None and not looks_at_pods(step):
+            return None if shared.codes is None else shared.codes[rows]
+        state = self._asker.change_pods(step, self._state(step), self._info, view, added, change=1)
+        return self._asker.filter(step, state, self._info, view)
 
     # Scoring and choosing
 

@@ -16,7 +16,7 @@ from moorage.cycle.steps import Step
 from moorage.framework.cycle_state import CycleState
 from moorage.model.pod_info import PodInfo
 
-__all__ = ["FilterRun", "RowFilters"]
+__all__ = ["FilterRun", "RowFilters", "looks_at_pods"]
 
 _FACTS_WITHOUT_PODS = frozenset({"nodes", "images", "namespaces", "workloads"})
 
@@ -41,7 +41,7 @@ class RowFilters:
         self.info = info
         self.states = states
         self.steps = tuple(states)
-        self.moving = tuple(step for step in self.steps if _looks_at_pods(step))
+        self.moving = tuple(step for step in self.steps if looks_at_pods(step))
         self.standing: dict[Step, NDArray[np.int32]] = {}
         self.passes = np.ones(len(nodes), dtype=np.bool_)
         for step in self.steps:
@@ -177,7 +177,7 @@ class FilterRun:
             counts.update(dict.fromkeys(verdict.reasons, number))
 
 
-def _looks_at_pods(step: Step) -> bool:
+def looks_at_pods(step: Step) -> bool:
     """Say whether what a plugin answers for a row can depend on the pods there."""
     depends = step.plugin.filter_depends
     return (
