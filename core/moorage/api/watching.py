@@ -35,12 +35,14 @@ if TYPE_CHECKING:
     from moorage.api.client import ApiClient
     from moorage.api.resources import Resource
 
-__all__ = ["Batch", "Changes", "Reflector", "Replace"]
+__all__ = ["SILENCE_LIMIT", "Batch", "Changes", "Reflector", "Replace"]
 
 _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+SILENCE_LIMIT = 150.0
+"""Seconds; a kube-apiserver sends a bookmark each minute, so that two may be late."""
 _LIST_SECONDS = 300.0
 """A page may hold everything: a server that answers from its cache need not obey the limit."""
 _WATCH_SECONDS = (300, 600)
@@ -91,7 +93,7 @@ class Reflector(Generic[T]):
         namespace: str | None = None,
         params: Mapping[str, str] | None = None,
         page_limit: int = 500,
-        silence_limit: float = 150.0,
+        silence_limit: float = SILENCE_LIMIT,
         on_undecodable: Callable[[str, msgspec.ValidationError], None] = log_undecodable,
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,

@@ -64,6 +64,11 @@ class Registry:
         self._history = history
         self._shelves: dict[str, Shelf] = {}
 
+    def compact(self) -> None:
+        """Drop the history of all resources."""
+        for shelf in self._shelves.values():
+            shelf.compact()
+
     def shelf(self, resource: Resource) -> Shelf:
         """Return the shelf that holds a resource's objects."""
         stored = self.catalogue.stored(resource)

@@ -196,6 +196,14 @@ class Shelf:
             self._dropped += surplus
         self.wake()
 
+    def compact(self) -> None:
+        """Drop the history: who has not heard all of it by now has to begin anew."""
+        if self._changes:
+            self.floor = self._changes[-1].version.number
+            self._dropped += len(self._changes)
+            self._changes.clear()
+        self.wake()
+
     def wake(self) -> None:
         """Let everybody go on who waits for a change."""
         for future in self._waiting:

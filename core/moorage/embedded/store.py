@@ -54,6 +54,10 @@ class Store:
             )
         return found
 
+    def compact(self) -> None:
+        """Forget what changed until now, as etcd does now and then: older watches end with 410."""
+        self.registry.compact()
+
     def create(self, item: Mapping[str, Any], *, namespace: str = "") -> dict[str, Any]:
         """Create an object from its apiVersion, kind and content; return it as stored.
 

@@ -35,6 +35,7 @@ from moorage.runner.side_work import SideWork
 from moorage.runner.watching import (
     BUDGET,
     POD_SELECTOR,
+    SILENCE_LIMIT,
     Watch,
     cluster_reflectors,
     declared_watches,
@@ -58,7 +59,8 @@ class Runner:
     `frameworks` are by profile name and all made with `services`, which the runner fills in; their
     clock is monotonic. `grace` is how long bindings in flight may take after `stop`, in seconds.
     With `handle_signals`, SIGTERM and SIGINT stop it. `limit` throttles requests. `oversight` says
-    when it may schedule. A runner runs once.
+    when it may schedule. A watch that is silent for `silence_limit` seconds is taken for dead. A
+    runner runs once.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Runner:
         limit: TokenBucket | None = None,
         handle_signals: bool = False,
         oversight: Oversight | None = None,
+        silence_limit: float = SILENCE_LIMIT,
     ) -> None:
         self._frameworks = dict(frameworks)
         self._services = services
@@ -82,6 +85,7 @@ class Runner:
         self._grace = grace
         self._limit = limit
         self._handle_signals = handle_signals
+        self._silence_limit = silence_limit
         self._oversight = oversight or Oversight()
         self._session: Session | None = None
         self._client: ApiClient | None = None
@@ -175,7 +179,9 @@ class Runner:
         self._side_work = SideWork()
         services.spawn = self._side_work.spawn
         self._measure(reporter)
-        reflectors = cluster_reflectors(client, self._frameworks.values())
+        reflectors = cluster_reflectors(
+            client, self._frameworks.values(), silence_limit=self._silence_limit
+        )
         for reflector in reflectors:
             await reflector.probe()
         for framework in self._frameworks.values():
@@ -196,10 +202,12 @@ class Runner:
         self._watches = [
             Watch(nodes, session.nodes),
             Watch(namespaces, session.namespaces),
-            *await declared_watches(client, session),
+            *await declared_watches(client, session, silence_limit=self._silence_limit),
             *(
                 Watch(reflector, session.informed(informer))
-                for informer, reflector in await informed_reflectors(client, session)
+                for informer, reflector in await informed_reflectors(
+                    client, session, silence_limit=self._silence_limit
+                )
             ),
             Watch(pods, session.pods, POD_SELECTOR),
         ]

@@ -11,7 +11,7 @@ from typing import Any
 
 from moorage.api.client import ApiClient
 from moorage.api.resources import NAMESPACES, NODES, PODS, Resource
-from moorage.api.watching import Batch, Reflector
+from moorage.api.watching import SILENCE_LIMIT, Batch, Reflector
 from moorage.errors import NotServedError
 from moorage.feed import Feed
 from moorage.framework.informing import Informer
@@ -22,6 +22,7 @@ from moorage.session import Session
 __all__ = [
     "BUDGET",
     "POD_SELECTOR",
+    "SILENCE_LIMIT",
     "Watch",
     "cluster_reflectors",
     "declared_watches",
@@ -66,7 +67,7 @@ class Watch:
 
 
 def cluster_reflectors(
-    client: ApiClient, frameworks: Iterable[Framework]
+    client: ApiClient, frameworks: Iterable[Framework], *, silence_limit: float = SILENCE_LIMIT
 ) -> tuple[Reflector[Any], Reflector[Any], Reflector[Any]]:
     """Make the reflectors of pods, nodes and namespaces, with the fields that plugins want.
 
@@ -78,13 +79,15 @@ def cluster_reflectors(
         for plugin in framework.plugins
     )
     return (
-        Reflector(client, PODS, types.pod, params=POD_SELECTOR),
-        Reflector(client, NODES, types.node),
-        Reflector(client, NAMESPACES, types.namespace),
+        Reflector(client, PODS, types.pod, params=POD_SELECTOR, silence_limit=silence_limit),
+        Reflector(client, NODES, types.node, silence_limit=silence_limit),
+        Reflector(client, NAMESPACES, types.namespace, silence_limit=silence_limit),
     )
 
 
-async def declared_watches(client: ApiClient, session: Session) -> list[Watch]:
+async def declared_watches(
+    client: ApiClient, session: Session, *, silence_limit: float = SILENCE_LIMIT
+) -> list[Watch]:
     """Watch the further kinds of objects that plugins declare (`Plugin.watches`).
 
     What the server does not serve is left out, with a notice that names who goes without. Raises
@@ -94,7 +97,9 @@ async def declared_watches(client: ApiClient, session: Session) -> list[Watch]:
     for watched in session.wanted():
         if watched.resource in {PODS, NODES, NAMESPACES}:
             continue
-        reflector: Reflector[Any] = Reflector(client, watched.resource, watched.record)
+        reflector: Reflector[Any] = Reflector(
+            client, watched.resource, watched.record, silence_limit=silence_limit
+        )
         try:
             await reflector.probe()
         except NotServedError:
@@ -113,7 +118,7 @@ def _warn_of_absence(resource: Resource, plugins: Iterable[str]) -> None:
 
 
 async def informed_reflectors(
-    client: ApiClient, session: Session
+    client: ApiClient, session: Session, *, silence_limit: float = SILENCE_LIMIT
 ) -> list[tuple[Informer, Reflector[Any]]]:
     """Make a reflector for each informer that plugins asked for.
 
@@ -124,7 +129,9 @@ async def informed_reflectors(
     for informer in session.services.informers:
         group, version, plural = informer.kind
         resource = Resource(group, version, plural, kind=plural, namespaced=False)
-        reflector: Reflector[Any] = Reflector(client, resource, Mapping[str, Any])
+        reflector: Reflector[Any] = Reflector(
+            client, resource, Mapping[str, Any], silence_limit=silence_limit
+        )
         try:
             await reflector.probe()
         except NotServedError:
