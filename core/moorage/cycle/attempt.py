@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,11 @@ from moorage.cycle.asking import Asker, PreFiltered
 from moorage.cycle.combined import NOT_FEASIBLE, CombinedAnswers
 from moorage.cycle.decision import Decision, Details
 from moorage.cycle.dry_run import FilterRun, RowFilters, looks_at_pods
+from moorage.cycle.post_filtering import PostFilters
 from moorage.cycle.steps import Plan, Step
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Diagnosis, Refusals
-from moorage.framework.nomination import Nomination
-from moorage.framework.profile import Framework, Hook
+from moorage.framework.profile import Framework
 from moorage.framework.verdict import Code, Verdict
 from moorage.model.pod_info import PodInfo
 
@@ -54,6 +54,7 @@ class Profile:
         self.nominator = nominator
         self.generator = framework.services.generator
         self.metrics = framework.services.metrics.profile(framework.profile_name)
+        self.post_filters = PostFilters(framework, plan)
         self.next_start = 0
 
 
@@ -417,7 +418,10 @@ class Attempt:
     def _refused(self, diagnosis: Diagnosis) -> Decision:
         """Let the PostFilter plugins try to make room, then report."""
         self.refused_at = self._profile.metrics.clock()
-        made_room = self._post_filter(diagnosis) if len(diagnosis.nodes) else None
+        made_room = None
+        if len(diagnosis.nodes):
+            post_filters = self._profile.post_filters
+            made_room = post_filters.make_room(self._info, diagnosis, self._state)
         code = Code.UNSCHEDULABLE
         if diagnosis.pre_filter is not None:
             code = diagnosis.pre_filter.code
@@ -431,37 +435,6 @@ class Attempt:
             made_room=made_room,
             details=details,
         )
-
-    def _post_filter(self, diagnosis: Diagnosis) -> Nomination | None:
-        framework = self._profile.framework
-        said: list[str] = []
-        cleared: Nomination | None = None
-        for hook in framework.points["post_filter"]:
-            answer = self._ask_post_filter(hook, diagnosis)
-            if isinstance(answer, Nomination):
-                if answer.node_name:
-                    return answer
-                cleared = answer
-            elif answer.code in {Code.ERROR, Code.UNSCHEDULABLE_AND_UNRESOLVABLE}:
-                said = list(answer.reasons)
-                break
-            said.extend(answer.reasons)
-        diagnosis.post_filter = ", ".join(said)
-        return cleared
-
-    def _ask_post_filter(self, hook: Hook, diagnosis: Diagnosis) -> Nomination | Verdict:
-        framework = self._profile.framework
-        step = next((step for step in self._plan.asked if step.place == hook.place), None)
-        state = CycleState() if step is None else CycleState(self._state(step))
-        activity = framework.services.activity
-        activity.plugin, activity.hook = hook.plugin, hook.name
-        try:
-            answer: Any = hook.call(state, self._info.pod, self._info, diagnosis)
-            if isinstance(answer, Nomination):
-                return answer
-            return framework.check_verdict(hook, answer)
-        except Exception as error:
-            raise framework.fault(hook, error) from error
 
     def _rehearse(self, positions: NDArray[np.intp]) -> FilterRun:
         """Begin a dry run of the nodes at positions of the view of all."""

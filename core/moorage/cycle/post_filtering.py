@@ -1,0 +1,68 @@
+"""The PostFilter plugins, asked in order whether they can make room for a refused pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from moorage.cycle.steps import Plan, Step
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.diagnosis import Diagnosis
+from moorage.framework.nomination import Nomination
+from moorage.framework.profile import Framework, Hook
+from moorage.framework.verdict import Code, Verdict
+from moorage.model.pod_info import PodInfo
+
+__all__ = ["PostFilters"]
+
+_LAST_WORD = frozenset({Code.ERROR, Code.UNSCHEDULABLE_AND_UNRESOLVABLE})
+
+
+class PostFilters:
+    """The PostFilter plugins of a profile."""
+
+    def __init__(self, framework: Framework, plan: Plan) -> None:
+        self._framework = framework
+        self._hooks = framework.points["post_filter"]
+        self._steps = {step.place: step for step in plan.asked}
+
+    def make_room(
+        self, info: PodInfo, diagnosis: Diagnosis, notes: Callable[[Step], CycleState]
+    ) -> Nomination | None:
+        """Return the first nomination of a node, or what clears one, if anything; fills in the text.
+
+        `notes` gives a plugin's notes on the pod. Raises PluginError where a plugin fails.
+        """
+        said: list[str] = []
+        cleared: Nomination | None = None
+        for hook in self._hooks:
+            answer = self._ask(hook, info, diagnosis, notes)
+            if isinstance(answer, Nomination):
+                if answer.node_name:
+                    return answer
+                cleared = answer
+            elif answer.code in _LAST_WORD:
+                said = list(answer.reasons)
+                break
+            said.extend(answer.reasons)
+        diagnosis.post_filter = ", ".join(said)
+        return cleared
+
+    def _ask(
+        self,
+        hook: Hook,
+        info: PodInfo,
+        diagnosis: Diagnosis,
+        notes: Callable[[Step], CycleState],
+    ) -> Nomination | Verdict:
+        step = self._steps.get(hook.place)
+        state = CycleState() if step is None else CycleState(notes(step))
+        activity = self._framework.services.activity
+        activity.plugin, activity.hook = hook.plugin, hook.name
+        try:
+            answer: Any = hook.call(state, info.pod, info, diagnosis)
+            if isinstance(answer, Nomination):
+                return answer
+            return self._framework.check_verdict(hook, answer)
+        except Exception as error:
+            raise self._framework.fault(hook, error) from error
