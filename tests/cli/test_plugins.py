@@ -63,6 +63,8 @@ def test_built_in_plugins_are_listed_with_all_that_is_known_of_them(moorage: Com
         "version": metadata.version("moorage"),
         "supports": "",
         "extensionPoints": ["filter"],
+        "hooks": ["events_to_register", "explain", "filter_nodes", "sign"],
+        "arguments": [],
         "profiles": ["moorage"],
         "state": "enabled",
         "reason": "",

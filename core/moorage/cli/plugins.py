@@ -2,96 +2,29 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
 
 import click
-from packaging.requirements import Requirement
 from pydantic.alias_generators import to_camel, to_snake
 from rich.console import RenderableType
 from rich.text import Text
 
+from moorage.cli.installed_plugin import InstalledPlugin, describe, installed_plugins
 from moorage.cli.options import output_option, verbosity_option
 from moorage.cli.output import notice, print_document, print_renderable, table
+from moorage.cli.plugin_options import chosen, disable_option
+from moorage.cli.plugin_show import print_plugin
 from moorage.config import KubeSchedulerConfiguration, default_configuration, load_configuration
 from moorage.config.producers import assemble
+from moorage.config.sentences import closest
 from moorage.errors import MoorageError, PluginError
 from moorage.framework.handle import Services
-from moorage.framework.host import PluginSource, Registry, discover
-from moorage.framework.points import POINTS, hooks_of, points_of
+from moorage.framework.host import Registry, discover
+from moorage.framework.points import POINTS
 
-__all__ = ["InstalledPlugin", "command", "installed_plugins"]
+__all__ = ["command"]
 
 _STYLES = {"enabled": "green", "available": "", "broken": "bold red"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class InstalledPlugin:
-    """One installed plugin. `reason` says why it is broken; `supports` which Moorage it is for."""
-
-    name: str
-    distribution: str
-    version: str
-    supports: str
-    points: tuple[str, ...]
-    profiles: tuple[str, ...]
-    state: Literal["enabled", "available", "broken"]
-    reason: str
-    summary: str
-
-    def document(self) -> dict[str, Any]:
-        """Return what ``-o json`` prints; names are camelCase."""
-        return {
-            "name": self.name,
-            "distribution": self.distribution,
-            "version": self.version,
-            "supports": self.supports,
-            "extensionPoints": [to_camel(point) for point in self.points],
-            "profiles": list(self.profiles),
-            "state": self.state,
-            "reason": self.reason,
-            "summary": self.summary,
-        }
-
-
-def installed_plugins(
-    registry: Registry, profiles: Mapping[str, Iterable[str]]
-) -> list[InstalledPlugin]:
-    """Describe all plugins, by name; `profiles` gives the plugins in use by scheduler name.
-
-    Every plugin is imported for that; one that cannot be is described as broken.
-    """
-    return [_describe(source, registry, profiles) for source in registry.sources()]
-
-
-def _describe(
-    source: PluginSource, registry: Registry, profiles: Mapping[str, Iterable[str]]
-) -> InstalledPlugin:
-    points: tuple[str, ...] = ()
-    reason = summary = ""
-    try:
-        registry.source(source.name)
-        plugin = source.load()
-    except PluginError as error:
-        reason = str(error)
-    else:
-        offered = points_of(hooks_of(plugin))
-        points = tuple(point for point in POINTS if point in offered)
-        summary = (inspect.getdoc(plugin) or "").partition("\n")[0]
-    users = tuple(name for name, plugins in profiles.items() if source.name in plugins)
-    return InstalledPlugin(
-        name=source.name,
-        distribution=source.distribution,
-        version=source.version,
-        supports=str(Requirement(source.built_for).specifier) if source.built_for else "",
-        points=points,
-        profiles=users,
-        state="broken" if reason else "enabled" if users else "available",
-        reason=reason,
-        summary=summary,
-    )
 
 
 class _ListByDefault(click.Group):
@@ -119,18 +52,20 @@ def _point(ctx: click.Context, param: click.Parameter, value: str | None) -> str
 
 @command.command("list")
 @click.option("--config", metavar="FILE", help="The configuration whose profiles count as users.")
+@disable_option
 @click.option("--point", callback=_point, metavar="POINT", help="Only those of an extension point.")
 @output_option("wide", "json", "yaml", "name")
 @verbosity_option
-def list_plugins(config: str | None, point: str | None, output: str) -> None:
+def list_plugins(
+    config: str | None, disabled: tuple[str, ...], point: str | None, output: str
+) -> None:
     """List every installed plugin.
 
     Shown are distribution, version, extension points, the profiles that use it, and its state:
     enabled (some profile uses it), available, or broken and why. Without --config, the profile is
     the default one.
     """
-    registry = discover()
-    configuration = load_configuration(config) if config else default_configuration()
+    configuration, registry = _configured(config, disabled)
     found = [
         plugin
         for plugin in installed_plugins(registry, _users(configuration, registry))
@@ -143,6 +78,36 @@ def list_plugins(config: str | None, point: str | None, output: str) -> None:
             click.echo(plugin.name)
     else:
         _print(found, wide=output == "wide")
+
+
+@command.command("show")
+@click.argument("name")
+@click.option("--config", metavar="FILE", help="The configuration whose profiles count as users.")
+@output_option("json", "yaml")
+@verbosity_option
+def show_plugin(name: str, config: str | None, output: str) -> None:
+    """Show one plugin: what it is for, its arguments with defaults, and how to enable it."""
+    configuration, registry = _configured(config, ())
+    sources = [source for source in registry.sources() if source.name == name]
+    if not sources:
+        near = closest(name, registry.names())
+        advice = f"did you mean {near!r}?" if near else "`moorage plugins` lists those there are"
+        raise PluginError(f"plugin {name!r} is not installed; {advice}")
+    users = _users(configuration, registry)
+    for source in sources:
+        print_plugin(describe(source, registry, users), output)
+
+
+def _configured(
+    config: str | None, disabled: Sequence[str]
+) -> tuple[KubeSchedulerConfiguration, Registry]:
+    """Return what would run; what keeps it from running is told, and the plugins shown all the same."""
+    configuration = load_configuration(config) if config else default_configuration()
+    try:
+        return chosen(configuration, disabled)
+    except MoorageError as error:
+        notice(f"this configuration would not run: {error}")
+        return configuration, discover()
 
 
 def _users(
