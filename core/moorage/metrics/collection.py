@@ -38,6 +38,9 @@ class Metrics:
         self.work = WorkMetrics()
         self.process = ProcessMetrics(importlib.metadata.version("moorage"))
         self.process.register(self.families())
+        for family in self.families():
+            if isinstance(family, Histogram):
+                family.keeps = recording
         self._profiles: dict[str, ProfileMetrics] = {}
         self._folded_at = 0.0
 

@@ -166,11 +166,11 @@ class Histogram(Family):
     def __init__(self, name: str, text: str, *labels: str, bounds: Sequence[float]) -> None:
         super().__init__(name, text, *labels)
         self.bounds = tuple(bounds)
+        self.keeps = True
+        """Whether what is observed is kept; to be changed before the first series is made."""
         self._edges = [*map(floatToGoString, bounds), "+Inf"]
         self._series: dict[Labels, HistogramSeries] = {}
         self._lock = threading.Lock()
-        if not labels:
-            self._series[()] = HistogramSeries(bounds)
 
     def series(self, *labels: str) -> HistogramSeries:
         """Return the series of some values of the labels; keep it, where observing is frequent."""
@@ -179,6 +179,8 @@ class Histogram(Family):
             self._check(labels)
             # Of two threads that come first, one wins; both must get the same series.
             known = self._series.setdefault(labels, HistogramSeries(self.bounds))
+            if not self.keeps:
+                known.observe = _drop
         return known
 
     def observe(self, value: float, *labels: str) -> None:
@@ -203,7 +205,9 @@ class Histogram(Family):
         return sum(series.pending for series in list(self._series.values()))
 
     def collect(self) -> Metric:
-        """Return all series."""
+        """Return all series; that of a metric without labels also before its first value."""
+        if not self.labels:
+            self.series()
         self.fold()
         metric = HistogramMetricFamily(self.name, self.text, labels=self.labels)
         for labels, series in list(self._series.items()):
@@ -211,6 +215,10 @@ class Histogram(Family):
                 counts, total = series.snapshot()
             metric.add_metric(labels, list(zip(self._edges, counts, strict=True)), total)
         return metric
+
+
+def _drop(value: float) -> None:
+    """Keep nothing."""
 
 
 _PATIENCE = 5
