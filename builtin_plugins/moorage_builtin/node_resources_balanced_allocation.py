@@ -18,6 +18,8 @@ from moorage_builtin.resources import (
 __all__ = ["NodeResourcesBalancedAllocation", "NodeResourcesBalancedAllocationArgs"]
 
 _UNCHANGED = 150
+_TWO = 2
+"""Resources whose standard deviation is simply half their distance."""
 
 
 class NodeResourcesBalancedAllocationArgs(moorage.PluginArgs):
@@ -71,7 +73,7 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
         capacity = allocatable if everywhere else np.maximum(allocatable, 1)
         requested = asked.requested(nodes) + state["without_and_with"]
         fractions = np.minimum(requested / capacity, 1.0)
-        if everywhere and len(has) == 2:  # noqa: PLR2004 - two is simpler
+        if everywhere and len(has) == _TWO:
             deviation = np.abs(fractions[:, 0] - fractions[:, 1]) / 2
         else:
             deviation = _deviation(fractions, has)
@@ -87,6 +89,9 @@ def _deviation(fractions: NDArray[np.float64], has: NDArray[np.bool_]) -> NDArra
     `fractions` (2, k, n) without and with the pod, `has` (k, n); returns (2, n) float64.
     """
     counts = np.maximum(has.sum(axis=0), 1)
+    # Of two, half their distance: the same in principle, and as kube-scheduler has it to the bit.
+    highest = np.where(has, fractions, 0.0).max(axis=1)
+    lowest = np.where(has, fractions, 1.0).min(axis=1)
     fractions = np.where(has, fractions, 0.0)
     total = np.zeros((2, has.shape[1]))
     for fraction in fractions.swapaxes(0, 1):  # in order, as floating-point sums depend on it
@@ -95,5 +100,9 @@ def _deviation(fractions: NDArray[np.float64], has: NDArray[np.bool_]) -> NDArra
     squares = np.zeros((2, has.shape[1]))
     for distance in distances.swapaxes(0, 1):
         squares += distance * distance
-    deviation: NDArray[np.float64] = np.sqrt(squares / counts)
+    deviation: NDArray[np.float64] = np.where(
+        counts == _TWO,
+        (highest - lowest) / 2,
+        np.sqrt(squares / counts),
+    )
     return deviation

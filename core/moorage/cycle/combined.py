@@ -25,6 +25,8 @@ __all__ = ["NOT_FEASIBLE", "CombinedAnswers"]
 NOT_FEASIBLE = -1
 """In `CombinedAnswers.total`: the row did not pass."""
 
+_MOST_PARTS = 64
+"""Sets of changed rows that wait to be summed, before they are made one."""
 _NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
@@ -116,6 +118,8 @@ class CombinedAnswers:
         )
         self._flipped = True
         self._seen = [None] * len(self._scores)
+        # A plugin that was asked anew has new notes, without those of its pre_score.
+        self._scored_standing = self._summed_standing = (-1, -1)
 
     def _pass_rows(self, rows: NDArray[np.intp]) -> None:
         passes = self._cluster.columns.valid[rows]
@@ -128,6 +132,8 @@ class CombinedAnswers:
             self.count += int(np.count_nonzero(passes)) - int(np.count_nonzero(before))
             self._flipped = True
         self._changed.append(rows)
+        if len(self._changed) > _MOST_PARTS:
+            self._changed = [_union(self._changed)]
 
     # Scoring
 

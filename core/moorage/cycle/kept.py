@@ -29,7 +29,6 @@ class KeptAnswers:
         self._cluster = cluster
         self._budget = budget
         self._answers: dict[tuple[Step, Hashable], PluginAnswers] = {}
-        self._most_answers = 256
         self._last: Signature | None = None
         self._combined: OrderedDict[Signature, CombinedAnswers] = OrderedDict()
         self.found = False
@@ -82,10 +81,11 @@ class KeptAnswers:
     def _make_room(self) -> None:
         """Drop what was used longest ago; sizes are estimated, so that this costs O(1)."""
         capacity = self._cluster.columns.capacity
-        room = self._budget // 2 // (capacity * (9 + 8 * len(self._plan.scores)))
-        while len(self._combined) > max(1, room):
+        room = max(1, self._budget // 2 // (capacity * (9 + 8 * len(self._plan.scores))))
+        while len(self._combined) > room:
             self._combined.popitem(last=False)
-        if len(self._answers) > self._most_answers:
+        # A quarter more than can be in use, so that it is not looked through each time.
+        if len(self._answers) * 4 > 5 * room * max(1, len(self._plan.shared)):
             used = {
                 id(entry)
                 for combined in self._combined.values()
@@ -94,6 +94,3 @@ class KeptAnswers:
             self._answers = {
                 key: entry for key, entry in self._answers.items() if id(entry) in used
             }
-            room = self._budget // 2 // (capacity * 12)
-            # Not again before as many have come as are kept now.
-            self._most_answers = max(room, 2 * len(self._answers))

@@ -213,7 +213,10 @@ def score(state: CycleState, pod: Pod, info: PodInfo, node: NodeInfo) -> float:
 def score_nodes(
     state: CycleState, pod: Pod, info: PodInfo, nodes: NodesView
 ) -> NDArray[np.integer[Any]] | NDArray[np.floating[Any]]:
-    """Score many nodes at once: (n,) integers or finite floats, higher is better."""
+    """Score many nodes at once: (n,) integers or finite floats, higher is better.
+
+    Integers or floats, but always the same: rows may be asked about in several calls.
+    """
 
 
 @hookspec
