@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 
 import pytest
 
 from moorage.cli.logs import set_up_logging
+from moorage.fault_log import NOTICE
 
 
 @pytest.mark.parametrize(
@@ -69,3 +71,35 @@ def test_tracebacks_are_shown_from_4_on(
     err = capsys.readouterr().err
     assert ("\nValueError: no\n" in err) is told
     assert told or err.endswith("] failed: ValueError: no way\n")
+
+
+def test_notices_are_read_at_every_level(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who leads matters to everybody, and is nothing wrong."""
+    set_up_logging(0)
+
+    logging.getLogger("moorage.serving").log(NOTICE, "leads")
+
+    assert capsys.readouterr().err.startswith("I")
+
+
+def test_json_has_the_keys_of_kubernetes(capsys: pytest.CaptureFixture[str]) -> None:
+    """One object a line; what it is about under keys of its own, an error under err."""
+    set_up_logging(2, "json")
+
+    logger = logging.getLogger("moorage.session")
+    logger.info("bound %s", "ns/p", extra={"about": {"pod": "ns/p", "node": "n1"}})
+    logger.error("failed", exc_info=ValueError("no\nway"))
+
+    bound, failed = map(json.loads, capsys.readouterr().err.splitlines())
+    assert isinstance(bound.pop("ts"), float)
+    assert bound.pop("caller").startswith("test_logs.py:")
+    assert bound == {
+        "logger": "moorage.session",
+        "severity": "info",
+        "msg": "bound ns/p",
+        "v": 2,
+        "pod": "ns/p",
+        "node": "n1",
+    }
+    assert (failed["severity"], failed["err"]) == ("error", "ValueError: no\nway")
+    assert "v" not in failed
