@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from moorage.api.writing import Condition, bind, delete_pod, patch_pod_status, pod_status_patch
 from moorage.cache.budgets import BudgetStore
 from moorage.cache.cluster import ClusterCache
 from moorage.cache.storage import StorageStore
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
 __all__ = ["Activator", "EventSink", "Handle", "Nominations", "Services"]
 
 T = TypeVar("T")
+
+
+def _writing() -> ModuleType:
+    """Import the writes when the first is made: aiohttp is a third of what `import moorage` costs."""
+    return importlib.import_module("moorage.api.writing")
 
 
 class EventSink(Protocol):
@@ -219,7 +225,7 @@ class Handle:
         A Binding whose answer was lost is found out by reading the pod, never by binding again.
         """
         metadata = pod.metadata
-        await bind(
+        await _writing().bind(
             self.client,
             namespace=metadata.namespace,
             name=metadata.name,
@@ -233,7 +239,7 @@ class Handle:
         A later pod of the same name is left alone (a 409); a pod that is gone already is a 404.
         """
         metadata = pod.metadata
-        await delete_pod(
+        await _writing().delete_pod(
             self.client, namespace=metadata.namespace, name=metadata.name, uid=metadata.uid
         )
 
@@ -242,7 +248,8 @@ class Handle:
     ) -> None:
         """Write a condition into a pod's status, unless it says just that; ApiError as `delete`."""
         metadata = pod.metadata
-        condition = Condition(
+        writing = _writing()
+        condition = writing.Condition(
             type=kind,
             status=status,
             reason=reason,
@@ -251,23 +258,25 @@ class Handle:
             last_transition_time=f"{self._services.wall():%Y-%m-%dT%H:%M:%SZ}",
         )
         existing = [
-            Condition(type=one.type, status=one.status, reason=one.reason, message=one.message)
+            writing.Condition(
+                type=one.type, status=one.status, reason=one.reason, message=one.message
+            )
             for one in pod.status.conditions
         ]
-        await self._patch_status(pod, pod_status_patch(existing, condition))
+        await self._patch_status(pod, writing.pod_status_patch(existing, condition))
 
     async def clear_nomination(self, pod: Pod) -> None:
         """Expect a waiting pod nowhere any more, here and in its status; ApiError as `delete`."""
         if self._services.nominations is not None:
             self._services.nominations.remove(pod.metadata.uid)
         before = pod.status.nominated_node_name
-        patch = pod_status_patch([], nominated_node_name="", nominated_before=before)
+        patch = _writing().pod_status_patch([], nominated_node_name="", nominated_before=before)
         await self._patch_status(pod, patch)
 
     async def _patch_status(self, pod: Pod, patch: dict[str, Any] | None) -> None:
         if patch is not None:
             metadata = pod.metadata
-            await patch_pod_status(
+            await _writing().patch_pod_status(
                 self.client, namespace=metadata.namespace, name=metadata.name, patch=patch
             )
 
