@@ -26,12 +26,15 @@ Announce = Callable[[Reservation], Awaitable[None]]
 class Binder:
     """Binds reserved pods, each in its caller's task; async hooks are awaited, plain ones run in threads.
 
-    Pods that wait in Permit are settled by others: plugins, the feed, timers. `announce` is awaited before a pod waits, or has something done for it before it is bound.
+    Pods that wait in Permit are settled by others: plugins, the feed, timers. `announce` is awaited before a pod waits, or has something done for it before it is bound; `hush` before it is bound, so that nothing said about it arrives later.
     """
 
-    def __init__(self, threads: DaemonThreads, announce: Announce) -> None:
+    def __init__(
+        self, threads: DaemonThreads, announce: Announce, hush: Announce | None = None
+    ) -> None:
         self._threads = threads
         self._announce = announce
+        self._hush = hush
 
     async def bind(self, reservation: Reservation, on_permitted: Callable[[], None]) -> Verdict:
         """Take a pod from Permit to being bound; Success, or why it is not bound.
@@ -58,6 +61,8 @@ class Binder:
         point("PreBind", prepared - begun, verdict.code.label)
         if not verdict.is_success:
             return verdict
+        if self._hush is not None:
+            await self._hush(reservation)
         verdict = await self._bind(reservation)
         point("Bind", clock() - prepared, verdict.code.label)
         return verdict

@@ -75,6 +75,10 @@ class Reporter:
         reservation.announced = reservation.node_name
         await self.status.nominate(reservation.info, reservation.node_name)
 
+    async def hush(self, reservation: Reservation) -> None:
+        """Write no more about the status of a pod, which is about to be bound."""
+        await self.status.hush(reservation.info.uid)
+
     def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
         """Record an Event of `kind` Normal or Warning about a pod, from its profile."""
         recorder = self.recorders.get(pod.spec.scheduler_name)

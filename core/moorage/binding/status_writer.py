@@ -21,6 +21,7 @@ _logger = logging.getLogger(__name__)
 
 _WRITERS = 8
 """Patches in flight at most; each pod's go through one of the writers, in order."""
+_PASSING = (HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS)
 _RETRY_DELAYS = (0.2, 1.0, 5.0)
 """Seconds; after that the pod's next attempt has to say it."""
 
@@ -57,6 +58,8 @@ class StatusWriter:
         self._sleep = sleep
         self._wishes: dict[str, _Wish] = {}
         self._queues = [asyncio.Queue[str]() for _ in range(_WRITERS)]
+        self._writing: dict[str, _Wish] = {}
+        self._sending: dict[str, asyncio.Event] = {}
         self._unfinished = 0
         self._work = None if client.metrics is None else client.metrics.work.queue("pod-status")
 
@@ -76,7 +79,7 @@ class StatusWriter:
         wish = _Wish(info, reason, message, nomination, announced)
         if self._patch(wish) is None:
             # An older wish that is still waiting must not win.
-            self._wishes.pop(info.uid, None)
+            self._drop(info.uid)
             return False
         if info.uid not in self._wishes:
             self._unfinished += 1
@@ -100,6 +103,16 @@ class StatusWriter:
             await _send(self._client, info, patch)
         except MoorageError as error:
             _logger.warning("Pod %s: cannot write its nominatedNodeName: %s", info.key, error)
+
+    async def hush(self, uid: str) -> None:
+        """Write no more about a pod that is about to be bound; return when nothing is on its way.
+
+        A condition that arrived after the binding would say for ever that the pod has no node.
+        """
+        self._drop(uid)
+        sending = self._sending.get(uid)
+        if sending is not None:
+            await sending.wait()
 
     async def run(self) -> None:
         """Write what is wished for, until cancelled."""
@@ -137,7 +150,20 @@ class StatusWriter:
                 self._unfinished -= 1
                 queue.task_done()
 
+    def _drop(self, uid: str) -> None:
+        """Forget what a pod was to say; what is being sent is not sent again."""
+        self._wishes.pop(uid, None)
+        self._writing.pop(uid, None)
+
     async def _write(self, wish: _Wish) -> None:
+        self._writing[wish.info.uid] = wish
+        try:
+            await self._insist(wish)
+        finally:
+            self._writing.pop(wish.info.uid, None)
+
+    async def _insist(self, wish: _Wish) -> None:
+        uid = wish.info.uid
         failure: MoorageError | None = None
         for delay in (0.0, *_RETRY_DELAYS):
             if delay:
@@ -145,20 +171,24 @@ class StatusWriter:
                     self._work.retried()
                 await self._sleep(delay)
             patch = self._patch(wish)
-            if patch is None or wish.info.uid in self._wishes:
+            if patch is None or uid in self._wishes or uid not in self._writing:
                 return
+            sending = self._sending[uid] = asyncio.Event()
             try:
                 await _send(self._client, wish.info, patch)
             except ApiError as error:
                 failure = error
                 if error.code == HTTPStatus.NOT_FOUND:
                     return  # the watch will say so
-                if error.code < HTTPStatus.INTERNAL_SERVER_ERROR:
+                if error.code < HTTPStatus.INTERNAL_SERVER_ERROR and error.code not in _PASSING:
                     break
             except UnreachableError as error:
                 failure = error
             else:
                 return
+            finally:
+                del self._sending[uid]
+                sending.set()
         _logger.warning("Pod %s: cannot write its status: %s", wish.info.key, failure)
 
     def _patch(self, wish: _Wish) -> dict[str, Any] | None:

@@ -220,7 +220,7 @@ class Runner:
         assert self._reporter is not None  # noqa: S101 - the start has made it
         oversight = self._oversight
         threads = DaemonThreads()
-        binder = Binder(threads, self._reporter.announce)
+        binder = Binder(threads, self._reporter.announce, self._reporter.hush)
         try:
             async with asyncio.TaskGroup() as group:
                 background = [
