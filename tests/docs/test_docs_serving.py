@@ -13,7 +13,7 @@ METRICS = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
 ENDPOINTS = (DOCS / "reference" / "endpoints.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("family", Metrics().families(), ids=lambda family: str(family.name))
+@pytest.mark.parametrize("family", list(Metrics().families()), ids=lambda family: str(family.name))
 def test_every_metric_is_on_its_page(family: Family) -> None:
     """With type and labels."""
     labels = ", ".join(f"`{label}`" for label in family.labels)
