@@ -19,6 +19,11 @@ from moorage.model.affinity import (
     WeightedPodAffinityTerm,
 )
 from moorage.model.affinity_terms import AffinityTerm, AffinityTerms, TermKind, affinity_terms
+from moorage.model.disruption import (
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+)
 from moorage.model.events import ALL, ActionType, ClusterEvent, EventResource
 from moorage.model.meta import LabelSelector, LabelSelectorRequirement, Namespace, ObjectMeta
 from moorage.model.nodes import ContainerImage, Node, NodeSpec, NodeStatus, Taint
@@ -77,6 +82,9 @@ __all__ = [
     "Pod",
     "PodAffinity",
     "PodAffinityTerm",
+    "PodDisruptionBudget",
+    "PodDisruptionBudgetSpec",
+    "PodDisruptionBudgetStatus",
     "PodInfo",
     "PodSpec",
     "PodStatus",
