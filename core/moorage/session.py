@@ -21,6 +21,7 @@ from moorage.api.resources import (
     CSI_DRIVERS,
     CSI_NODES,
     CSI_STORAGE_CAPACITIES,
+    DEVICE_CLASSES,
     NAMESPACES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -29,6 +30,8 @@ from moorage.api.resources import (
     PODS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
     SERVICES,
     STATEFUL_SETS,
     STORAGE_CLASSES,
@@ -42,11 +45,14 @@ from moorage.errors import PluginError
 from moorage.fault_log import log_fault
 from moorage.feed import (
     BudgetFeed,
+    DeviceClassFeed,
     Feed,
     InformedFeed,
     NamespaceFeed,
     NodeFeed,
     PodFeed,
+    ResourceClaimFeed,
+    ResourceSliceFeed,
     StorageFeed,
     WorkloadFeed,
 )
@@ -57,6 +63,7 @@ from moorage.framework.profile import Framework
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.requeue import RequeueRequest
 from moorage.framework.verdict import Code, Verdict
+from moorage.model.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.model.disruption import PodDisruptionBudget
 from moorage.model.events import ActionType, ClusterEvent, EventResource
 from moorage.model.meta import Namespace
@@ -245,6 +252,10 @@ class Session:
             name = EventResource.SERVICE if resource is SERVICES else _event_resource(resource)
             yield Watched(resource, kind, WorkloadFeed(self.cluster, self.queue, kind, name))
         yield Watched(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, BudgetFeed(self.cluster))
+        cluster, queue = self.cluster, self.queue
+        yield Watched(RESOURCE_CLAIMS, ResourceClaim, ResourceClaimFeed(cluster, queue))
+        yield Watched(RESOURCE_SLICES, ResourceSlice, ResourceSliceFeed(cluster, queue))
+        yield Watched(DEVICE_CLASSES, DeviceClass, DeviceClassFeed(cluster, queue))
         for resource, kind, event in _STORAGE:
             yield Watched(resource, kind, StorageFeed(self.cluster, self.queue, kind, event))
 

@@ -9,7 +9,7 @@ taints and features as small integers, `images.py` and `ports.py` its sparse fac
 changed when; `pod_table.py` counts pods by selector, over the kinds of pods in `pod_kinds.py` and with
 the help of `selector_index.py`, and finds those of low priority by `pod_columns.py`; `namespaces.py`
 finds namespaces by label, `workloads.py` services and controllers by pod, `budgets.py` disruption
-budgets by pod, `storage.py` volumes and claims, `volume_users.py` who uses them; `terms.py` keeps the inter-pod affinity of pods on rows, counted in `row_counts.py`;
+budgets by pod, `storage.py` volumes and claims, `volume_users.py` who uses them, `devices.py` devices, their classes and claims for them; `terms.py` keeps the inter-pod affinity of pods on rows, counted in `row_counts.py`;
 `view.py` and `label_view.py` are what the rest of Moorage and every plugin reads, `pods_on_rows.py` and
 `row_changes.py` how rows differ hypothetically from the real ones.
 """
@@ -19,6 +19,7 @@ from __future__ import annotations
 from moorage.cache.budgets import BudgetStore
 from moorage.cache.changes import ChangeLog
 from moorage.cache.cluster import ClusterCache
+from moorage.cache.devices import DeviceStore
 from moorage.cache.label_view import LabelColumnView
 from moorage.cache.pods_on_rows import PodsOnRows
 from moorage.cache.storage import StorageStore
@@ -29,6 +30,7 @@ __all__ = [
     "BudgetStore",
     "ChangeLog",
     "ClusterCache",
+    "DeviceStore",
     "LabelColumnView",
     "NodeInfo",
     "NodesView",

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from moorage.cache.budgets import BudgetStore
 from moorage.cache.changes import ChangeLog
 from moorage.cache.columns import CPU, MEMORY, PODS, NodeColumns
+from moorage.cache.devices import DeviceStore
 from moorage.cache.images import ImageIndex
 from moorage.cache.interning import InternedColumn
 from moorage.cache.labels import LabelColumns
@@ -80,6 +81,7 @@ class ClusterCache:
         )
         self.storage = StorageStore(self.facts)
         self.volume_users = VolumeUsers(_FIRST_CAPACITY)
+        self.devices = DeviceStore()
         self.terms = TermColumns(self.facts)
         self._rows: dict[str, int] = {}
         self._names: list[str] = []

@@ -11,6 +11,7 @@ new list silently lacks; `pods.py`, `nodes.py`, `namespaces.py`, `stored.py` and
 
 from __future__ import annotations
 
+from moorage.feed.devices import DeviceClassFeed, ResourceClaimFeed, ResourceSliceFeed
 from moorage.feed.following import Feed
 from moorage.feed.informed import InformedFeed
 from moorage.feed.namespaces import NamespaceFeed
@@ -20,11 +21,14 @@ from moorage.feed.stored import BudgetFeed, StorageFeed, WorkloadFeed
 
 __all__ = [
     "BudgetFeed",
+    "DeviceClassFeed",
     "Feed",
     "InformedFeed",
     "NamespaceFeed",
     "NodeFeed",
     "PodFeed",
+    "ResourceClaimFeed",
+    "ResourceSliceFeed",
     "StorageFeed",
     "WorkloadFeed",
 ]

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from moorage.cache.budgets import BudgetStore
 from moorage.cache.cluster import ClusterCache
+from moorage.cache.devices import DeviceStore
 from moorage.cache.storage import StorageStore
 from moorage.cache.view import NodesView
 from moorage.cache.workloads import WorkloadStore
@@ -148,6 +149,11 @@ class Handle:
     def disruption_budgets(self) -> BudgetStore:
         """PodDisruptionBudgets, by the pods that are under them."""
         return self._services.cluster.budgets
+
+    @property
+    def devices(self) -> DeviceStore:
+        """Devices, their classes, and claims for them, as the API server last told of them."""
+        return self._services.cluster.devices
 
     def informer(self, group: str, version: str, plural: str) -> Informer:
         """Return the store of another kind of object; ask for it in `start`.

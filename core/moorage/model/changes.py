@@ -28,7 +28,8 @@ def pod_changes(old: PodInfo, new: PodInfo) -> ActionType:
     """Say what differs between two versions of one pod, pending or assigned.
 
     `ActionType.UPDATE_OTHER` stands alone: the spec or the metadata differ and no other name fits.
-    A difference in status alone is `NO_CHANGE`, unless it lowers what the pod counts for (a resize).
+    A difference in status alone is `NO_CHANGE`, unless it lowers what the pod counts for (a resize),
+    or names a claim that was made for the pod.
     """
     before, after = old.pod, new.pod
     changes = NO_CHANGE
@@ -38,6 +39,8 @@ def pod_changes(old: PodInfo, new: PodInfo) -> ActionType:
         changes |= ActionType.UPDATE_POD_SCALE_DOWN
     if before.spec.tolerations != after.spec.tolerations:
         changes |= ActionType.UPDATE_POD_TOLERATION
+    if before.status.resource_claim_statuses != after.status.resource_claim_statuses:
+        changes |= ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
     if before.spec.scheduling_gates and not after.spec.scheduling_gates:
         changes |= ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
     if not changes and _differs_elsewhere(before, after):

@@ -27,6 +27,8 @@ __all__ = [
     "GCEPersistentDisk",
     "Pod",
     "PodCondition",
+    "PodResourceClaim",
+    "PodResourceClaimStatus",
     "PodSchedulingGate",
     "PodSpec",
     "PodStatus",
@@ -210,6 +212,14 @@ class Volume(Record, frozen=True):
         return None if self.ephemeral is None else f"{pod_name}-{self.name}"
 
 
+class PodResourceClaim(Record, frozen=True):
+    """Devices that a pod uses: a claim by name, or one that is made for the pod from a template."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class PodSpec(Record, frozen=True):
     """PodSpec of the API."""
 
@@ -228,6 +238,7 @@ class PodSpec(Record, frozen=True):
     resources: ResourceRequirements | None = None
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
     host_network: bool = False
     host_users: bool | None = None
     termination_grace_period_seconds: int | None = None
@@ -250,6 +261,13 @@ class ContainerStatus(Record, frozen=True):
     resources: ResourceRequirements | None = None
 
 
+class PodResourceClaimStatus(Record, frozen=True):
+    """The claim that was made for a pod, by its name in the pod; None: none was needed."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
 class PodStatus(Record, frozen=True):
     """PodStatus of the API."""
 
@@ -261,6 +279,7 @@ class PodStatus(Record, frozen=True):
     allocated_resources: dict[str, str] | None = None
     resources: ResourceRequirements | None = None
     start_time: datetime | None = None
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
 class Pod(Record, frozen=True):
