@@ -205,6 +205,17 @@ async def test_lease_that_was_given_back_is_taken_at_once(world: World) -> None:
     assert await second.step()
 
 
+async def test_lease_is_given_back_after_a_renewal_that_was_broken_off(world: World) -> None:
+    """It had arrived, so that what is known of the Lease is out of date."""
+    elector, _ = world.replica("a")
+    await elector.acquire()
+    known = elector._observed
+    assert await elector.step()
+    elector._observed = known
+    await elector.release()
+    assert world.lease()["holderIdentity"] == ""
+
+
 async def test_standing_by_spreads_requests(world: World) -> None:
     """Between one and 2.2 retry periods, so that replicas do not come together."""
     (first, _), (second, _) = world.replica("a"), world.replica("b")

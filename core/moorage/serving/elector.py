@@ -143,15 +143,28 @@ class Elector:
         self._gate.shut()
         if self._observed is None or self.holder != self.identity:
             return
-        now = self._lock.now()
-        spec = LeaseSpec("", _RELEASED_SECONDS, now, now, self._observed.spec.lease_transitions)
         try:
-            self._observe(await self._lock.update(self._observed, spec))
+            await self._give_back(self._observed)
         except MoorageError as error:
             _logger.warning("The lease was not given back: %s", error)
         if self.leads:
             self.leads = False
             self._tell("stopped leading")
+
+    async def _give_back(self, known: ObservedLease) -> None:
+        try:
+            self._observe(await self._lock.update(known, self._released(known)))
+        except ApiError as error:
+            if not _is_conflict(error):
+                raise
+            # A renewal of ours that was broken off had arrived after all.
+            found = await self._lock.read()
+            if found is not None and found.holder == self.identity:
+                self._observe(await self._lock.update(found, self._released(found)))
+
+    def _released(self, known: ObservedLease) -> LeaseSpec:
+        now = self._lock.now()
+        return LeaseSpec("", _RELEASED_SECONDS, now, now, known.spec.lease_transitions)
 
     async def step(self) -> bool:
         """Try once to take the Lease, or to renew it; True: it is ours."""
