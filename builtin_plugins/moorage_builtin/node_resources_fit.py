@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from enum import StrEnum
-from itertools import pairwise
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 import moorage
 from moorage.model import amounts_of
@@ -18,6 +17,11 @@ from moorage_builtin.resources import (
     Asked,
     ResourceSpec,
     is_extended,
+)
+from moorage_builtin.utilization import (
+    UtilizationShapePoint,
+    check_rising,
+    scores_by_percent,
 )
 
 __all__ = ["NodeResourcesFit", "NodeResourcesFitArgs"]
@@ -38,25 +42,12 @@ class ScoringStrategyType(StrEnum):
     REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
 
 
-class UtilizationShapePoint(moorage.PluginArgs):
-    """A point of the score over utilisation."""
-
-    utilization: int = Field(ge=0, le=100, description="Percent of the resource requested.")
-    score: int = Field(ge=0, le=10, description="The score there, 0 to 10.")
-
-
 class RequestedToCapacityRatioParam(moorage.PluginArgs):
     """The score as a line through points of rising utilisation."""
 
-    shape: tuple[UtilizationShapePoint, ...] = Field(min_length=1, description="The points.")
-
-    @field_validator("shape")
-    @classmethod
-    def _rises(cls, shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationShapePoint, ...]:
-        utilizations = [point.utilization for point in shape]
-        if sorted(set(utilizations)) != utilizations:
-            raise ValueError("utilization values must be rising")
-        return shape
+    shape: Annotated[tuple[UtilizationShapePoint, ...], AfterValidator(check_rising)] = Field(
+        min_length=1, description="The points."
+    )
 
 
 class ScoringStrategy(moorage.PluginArgs):
@@ -288,7 +279,7 @@ def _most(_: ScoringStrategy) -> _Scorer:
 def _by_shape(strategy: ScoringStrategy) -> _Scorer:
     """Rate by a line through points; resources rated 0 do not count in the mean."""
     param = strategy.requested_to_capacity_ratio
-    table = _shape_table(param) if param is not None else np.zeros(101, dtype=np.int64)
+    table = scores_by_percent(param.shape) if param is not None else np.zeros(101, dtype=np.int64)
 
     def score(
         asked: Asked, requested: NDArray[np.int64], allocatable: NDArray[np.int64]
@@ -303,22 +294,6 @@ def _by_shape(strategy: ScoringStrategy) -> _Scorer:
         return rounded
 
     return score
-
-
-def _shape_table(param: RequestedToCapacityRatioParam) -> NDArray[np.int64]:
-    """Return the score, 0 to 100, for each percent of utilisation; (101,) int64."""
-    points = [(point.utilization, point.score * 10) for point in param.shape]
-
-    def at(percent: int) -> int:
-        if percent <= points[0][0]:
-            return points[0][1]
-        for (x0, y0), (x1, y1) in pairwise(points):
-            if percent <= x1:
-                # Integers are divided towards zero, also where the line falls.
-                return y0 + int((y1 - y0) * (percent - x0) / (x1 - x0))
-        return points[-1][1]
-
-    return np.array([at(percent) for percent in range(101)], dtype=np.int64)
 
 
 _SCORERS: dict[ScoringStrategyType, Callable[[ScoringStrategy], _Scorer]] = {

@@ -12,7 +12,14 @@ this is provisional.
 
 from __future__ import annotations
 
-from moorage.cache import BudgetStore, LabelColumnView, NodeInfo, NodesView, PodsOnRows
+from moorage.cache import (
+    BudgetStore,
+    LabelColumnView,
+    NodeInfo,
+    NodesView,
+    PodsOnRows,
+    StorageStore,
+)
 from moorage.errors import ConfigurationError, MoorageError, PluginError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Diagnosis
@@ -70,6 +77,7 @@ __all__ = [
     "QueueingHint",
     "Registry",
     "Services",
+    "StorageStore",
     "Verdict",
     "WaitingPod",
     "WaitingPods",

@@ -200,6 +200,7 @@ class Session:
         self.pods = PodFeed(
             self.cluster, self.queue, services.waiting, profiles=self.frameworks.keys()
         )
+        services.is_there = lambda uid: self.pods.known(uid) is not None
         self.nodes = NodeFeed(self.cluster, self.queue)
         self.namespaces = NamespaceFeed(self.cluster, self.queue)
         self._watched = {one.resource.plural: one for one in self._all_watched()}

@@ -9,7 +9,8 @@ taints and features as small integers, `images.py` and `ports.py` its sparse fac
 changed when; `pod_table.py` counts pods by selector, over the kinds of pods in `pod_kinds.py` and with
 the help of `selector_index.py`, and finds those of low priority by `pod_columns.py`; `namespaces.py`
 finds namespaces by label, `workloads.py` services and controllers by pod, `budgets.py` disruption
-budgets by pod, `storage.py` volumes and claims, `volume_users.py` who uses them, `devices.py` devices, their classes and claims for them; `terms.py` keeps the inter-pod affinity of pods on rows, counted in `row_counts.py`;
+budgets by pod, `storage.py` volumes and claims, `volume_users.py` who uses them,
+`node_volumes.py` what nodes can have of them, `devices.py` devices, their classes and claims for them; `terms.py` keeps the inter-pod affinity of pods on rows, counted in `row_counts.py`;
 `view.py` and `label_view.py` are what the rest of Moorage and every plugin reads, `pods_on_rows.py` and
 `row_changes.py` how rows differ hypothetically from the real ones.
 """

@@ -24,6 +24,7 @@ from moorage.cache.images import ImageIndex
 from moorage.cache.interning import InternedColumn
 from moorage.cache.labels import LabelColumns
 from moorage.cache.namespaces import NamespaceTable
+from moorage.cache.node_volumes import NodeVolumes
 from moorage.cache.pod_table import PodTable
 from moorage.cache.ports import HostPortIndex
 from moorage.cache.storage import FACT_OF_STORAGE, StorageStore
@@ -81,6 +82,7 @@ class ClusterCache:
         )
         self.storage = StorageStore(self.facts)
         self.volume_users = VolumeUsers(_FIRST_CAPACITY)
+        self._node_volumes = NodeVolumes(self.storage, self.facts)
         self.devices = DeviceStore()
         self.terms = TermColumns(self.facts)
         self._rows: dict[str, int] = {}
@@ -168,6 +170,14 @@ class ClusterCache:
                     valid_rows = rows[valid]
             self._asked_rows, self._changed_rows = question, (rows, valid_rows)
         return self._changed_rows
+
+    def volume_limits(self, driver: str) -> NDArray[np.int64] | None:
+        """Return how many volumes of a driver nodes can have: by row, see `NodeVolumes`."""
+        return self._node_volumes.limits(driver, self._rows, self.columns.capacity)
+
+    def volume_attachments(self) -> NDArray[np.int64]:
+        """Return how many volumes are attached to nodes, by row, see `NodeVolumes`."""
+        return self._node_volumes.attachments(self._rows, self.columns.capacity)
 
     def row(self, name: str) -> int | None:
         """Return the row of a node by name, None where it is not known."""

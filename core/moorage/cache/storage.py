@@ -16,9 +16,10 @@ from moorage.model.storage import (
     StorageClass,
     StorageObject,
     VolumeAttachment,
+    volume_class,
 )
 
-__all__ = ["FACT_OF_STORAGE", "ObjectKey", "StorageStore", "volume_class"]
+__all__ = ["FACT_OF_STORAGE", "ObjectKey", "StorageStore"]
 
 ObjectKey: TypeAlias = tuple[str, str]
 """Namespace (empty where the kind has none) and name."""
@@ -35,8 +36,6 @@ FACT_OF_STORAGE: Final[Mapping[type[Any], str]] = MappingProxyType(
     }
 )
 """The name of the fact of the cluster that changes with objects of a kind."""
-
-_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 S = TypeVar("S", bound=StorageObject)
 
@@ -149,12 +148,6 @@ class StorageStore:
             _take_out(self._attached_to, item.spec.node_name, key[1])
         elif isinstance(item, CSIStorageCapacity):
             _take_out(self._capacities_of, item.storage_class_name, key)
-
-
-def volume_class(item: PersistentVolume | PersistentVolumeClaim) -> str:
-    """Return the class of a volume or claim, empty: none; the older annotation goes first."""
-    annotated = item.metadata.annotations.get(_CLASS_ANNOTATION)
-    return (item.spec.storage_class_name or "") if annotated is None else annotated
 
 
 def _kind_of(item: StorageObject) -> type[Any]:

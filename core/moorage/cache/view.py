@@ -231,6 +231,19 @@ class NodesView:
                 counts[where] += change * info.storage_volumes
         return _read_only(counts)
 
+    def volume_limits(self, driver: str) -> NDArray[np.int64] | None:
+        """Return how many volumes of a CSI driver the nodes can have; (n,) int64.
+
+        The largest int64 where a node says no limit; None: no node says one.
+        """
+        limits = self._cluster.volume_limits(driver)
+        return None if limits is None else self._rows_of(limits)
+
+    @property
+    def attachment_counts(self) -> NDArray[np.int64]:
+        """How many VolumeAttachments there are to the nodes; (n,) int64."""
+        return self._rows_of(self._cluster.volume_attachments())
+
     def matching_pods(
         self,
         namespaces: frozenset[str] | None,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+import msgspec
 import numpy as np
 from prometheus_client import CollectorRegistry
 
@@ -28,6 +29,7 @@ from moorage.metrics import Metrics
 from moorage.model.nodes import Node
 from moorage.model.pod_info import PodInfo
 from moorage.model.pods import Pod
+from moorage.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
 
 if TYPE_CHECKING:
     from moorage.api.client import ApiClient
@@ -41,6 +43,11 @@ T = TypeVar("T")
 def _writing() -> ModuleType:
     """Import the writes when the first is made: aiohttp is a third of what `import moorage` costs."""
     return importlib.import_module("moorage.api.writing")
+
+
+def _volume_writing() -> ModuleType:
+    """Import the writes about volumes, as late as those about pods."""
+    return importlib.import_module("moorage.api.volume_writing")
 
 
 class EventSink(Protocol):
@@ -90,8 +97,8 @@ class Services:
     """What one process shares among its profiles and plugins; the runner fills it in.
 
     `clock` gives monotonic seconds, `wall` the time of day. `spawn` runs what plugins do at the API
-    server beside the scheduling; without an event loop nothing does. `generator` is seeded, for ties
-    and for plugins. `client` is None where no API server is there (tests, `moorage verify`).
+    server beside the scheduling; without an event loop nothing does. `is_there` says by uid whether
+    a pod is still there. `generator` is seeded, for ties and for plugins. `client` is None where no API server is there (tests, `moorage verify`).
     `tracer` is set before profiles are assembled, where somebody watches what plugins do.
     """
 
@@ -108,6 +115,7 @@ class Services:
     activate: Activator = lambda _: None
     nominations: Nominations | None = None
     spawn: Spawn = _run_nothing
+    is_there: Callable[[str], bool] = lambda _: True
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     tracer: Tracer | None = None
 
@@ -204,6 +212,10 @@ class Handle:
             return pod.status.nominated_node_name
         return nominations.node_of(pod.metadata.uid)
 
+    def is_there(self, pod: Pod) -> bool:
+        """Say whether a pod has neither ended nor been deleted, as far as the API server has told."""
+        return self._services.is_there(pod.metadata.uid)
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> bool:
         """Run a coroutine beside the scheduling, in a task of its own; say whether it will run.
 
@@ -248,6 +260,33 @@ class Handle:
         await _writing().delete_pod(
             self.client, namespace=metadata.namespace, name=metadata.name, uid=metadata.uid
         )
+
+    async def claim_volume(self, volume: PersistentVolume, claim: ObjectReference) -> str:
+        """Write into a volume which claim it is for; returns the version that it has then.
+
+        Only the version of the volume that is given: ApiError (409) where it has changed.
+        """
+        written: str = await _volume_writing().claim_volume(
+            self.client,
+            name=volume.metadata.name,
+            version=volume.metadata.resource_version,
+            claim=msgspec.to_builtins(claim),
+        )
+        return written
+
+    async def annotate_claim(
+        self, claim: PersistentVolumeClaim, annotations: Mapping[str, str]
+    ) -> str:
+        """Write annotations of a claim; returns the version that it has then; as `claim_volume`."""
+        metadata = claim.metadata
+        written: str = await _volume_writing().annotate_claim(
+            self.client,
+            namespace=metadata.namespace,
+            name=metadata.name,
+            version=metadata.resource_version,
+            annotations=annotations,
+        )
+        return written
 
     async def set_condition(
         self, pod: Pod, kind: str, *, status: str, reason: str, message: str

@@ -15,7 +15,6 @@ __all__ = [
     "RBD",
     "AWSElasticBlockStore",
     "AzureDisk",
-    "AzureFile",
     "CSISource",
     "Cinder",
     "ClaimSource",
@@ -36,7 +35,6 @@ __all__ = [
     "ResourceRequirements",
     "Toleration",
     "Volume",
-    "VsphereVolume",
     "is_finished",
     "is_terminating",
     "pod_key",
@@ -139,14 +137,6 @@ class PortworxVolume(Record, frozen=True):
     volume_id: str = msgspec.field(default="", name="volumeID")
 
 
-class AzureFile(Record, frozen=True):
-    """A share of Azure, which counts against no limit of a node."""
-
-
-class VsphereVolume(Record, frozen=True):
-    """A disk of vSphere, which counts against no limit of a node."""
-
-
 class ISCSI(Record, frozen=True):
     """A disk on a network, by its qualified name."""
 
@@ -180,10 +170,8 @@ class Volume(Record, frozen=True):
     aws_elastic_block_store: AWSElasticBlockStore | None = None
     gce_persistent_disk: GCEPersistentDisk | None = None
     azure_disk: AzureDisk | None = None
-    azure_file: AzureFile | None = None
     cinder: Cinder | None = None
     portworx_volume: PortworxVolume | None = None
-    vsphere_volume: VsphereVolume | None = None
     iscsi: ISCSI | None = None
     rbd: RBD | None = None
 
@@ -196,10 +184,8 @@ class Volume(Record, frozen=True):
             self.aws_elastic_block_store,
             self.gce_persistent_disk,
             self.azure_disk,
-            self.azure_file,
             self.cinder,
             self.portworx_volume,
-            self.vsphere_volume,
             self.iscsi,
             self.rbd,
         )

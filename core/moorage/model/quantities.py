@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = ["InvalidQuantityError", "parse_milli", "parse_value"]
+__all__ = ["InvalidQuantityError", "parse_milli", "parse_quantity", "parse_value"]
 
 _SYNTAX = re.compile(
     r"([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?", re.ASCII
@@ -40,6 +40,12 @@ def parse_value(text: str) -> int:
 def parse_milli(text: str) -> int:
     """Read a quantity in thousandths of its unit, rounded up; `InvalidQuantityError` if none."""
     return _ceil(_parse(text) * 1000)
+
+
+@lru_cache(maxsize=65536)
+def parse_quantity(text: str) -> Fraction:
+    """Read a quantity exactly; `InvalidQuantityError` if it is none."""
+    return _parse(text)
 
 
 def _parse(text: str) -> Fraction:

@@ -38,9 +38,13 @@ __all__ = [
     "StoragePhase",
     "TopologySelectorTerm",
     "VolumeAttachment",
+    "VolumeLimit",
     "VolumeNodeAffinity",
     "storage_bytes",
+    "volume_class",
 ]
+
+_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 class AnnotatedMeta(ObjectMeta, frozen=True):
@@ -242,3 +246,9 @@ def storage_bytes(amounts: dict[str, str]) -> int | None:
     """
     text = amounts.get("storage")
     return None if text is None else parse_value(text)
+
+
+def volume_class(item: PersistentVolume | PersistentVolumeClaim) -> str:
+    """Return the class of a volume or claim, empty: none; the older annotation goes first."""
+    annotated = item.metadata.annotations.get(_CLASS)
+    return (item.spec.storage_class_name or "") if annotated is None else annotated

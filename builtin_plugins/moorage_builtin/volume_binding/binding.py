@@ -1,0 +1,199 @@
+"""From what was promised to a pod to claims that are bound: write, then wait for the volume controller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import moorage
+from moorage.model import PersistentVolumeClaim
+from moorage_builtin.volume_binding.ledger import (
+    SELECTED_NODE,
+    Ledger,
+    claim_key,
+    reference_to,
+    version_of,
+)
+from moorage_builtin.volumes.claims import is_bound, is_reserved_for
+from moorage_builtin.volumes.reach import reaches
+
+__all__ = ["BindingFailedError", "PromisedVolumes", "bind_volumes", "promise_volumes"]
+
+_LOOK_AGAIN_SECONDS = 1.0
+"""How often it is looked whether the pod is still there, of which storage says nothing."""
+
+
+class BindingFailedError(Exception):
+    """A claim that will not be bound as promised; the text names it, and says why."""
+
+
+class PromisedVolumes(NamedTuple):
+    """What a pod's claims get on its node, by name: volumes that are there, or new ones."""
+
+    static: tuple[tuple[str, PersistentVolumeClaim], ...] = ()
+    dynamic: tuple[PersistentVolumeClaim, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.static or self.dynamic)
+
+
+def promise_volumes(
+    ledger: Ledger,
+    bindings: Iterable[tuple[str, PersistentVolumeClaim]],
+    provisions: Iterable[PersistentVolumeClaim],
+    *,
+    node_name: str,
+    holder: str,
+) -> PromisedVolumes:
+    """Promise volumes and nodes to claims, for the pod of a uid; ValueError: one is taken.
+
+    Then what was promised before it is the caller's to release.
+    """
+    promised = PromisedVolumes(tuple(bindings), tuple(provisions))
+    for volume, claim in promised.static:
+        ledger.hold_volume(volume, claim, holder)
+    for claim in promised.dynamic:
+        ledger.hold_node(claim, node_name, holder)
+    return promised
+
+
+async def bind_volumes(
+    handle: moorage.Handle,
+    ledger: Ledger,
+    promised: PromisedVolumes,
+    *,
+    pod: moorage.Pod,
+    node_name: str,
+    seconds: float,
+) -> None:
+    """Write what was promised, and return when all claims are bound.
+
+    Raises BindingFailedError, also where it takes longer than `seconds`; ApiError and
+    UnreachableError where it cannot be written.
+    """
+    waiting = _Waiting(handle, ledger, promised, pod, node_name)
+    changed = asyncio.Event()
+    try:
+        async with asyncio.timeout(seconds):
+            await waiting.write()
+            with ledger.storage.telling(changed.set):
+                while not waiting.is_done():
+                    changed.clear()
+                    await _either(changed, _LOOK_AGAIN_SECONDS)
+    except TimeoutError:
+        names = ", ".join("/".join(key) for key in waiting.unbound())
+        raise BindingFailedError(
+            f"binding volumes: not bound within {seconds:g} seconds: {names or 'nothing written'}"
+        ) from None
+
+
+class _Waiting:
+    """One pod's claims on their way to being bound."""
+
+    def __init__(
+        self,
+        handle: moorage.Handle,
+        ledger: Ledger,
+        promised: PromisedVolumes,
+        pod: moorage.Pod,
+        node_name: str,
+    ) -> None:
+        self._handle = handle
+        self._ledger = ledger
+        self._storage = ledger.storage
+        self._promised = promised
+        self._pod = pod
+        self._node_name = node_name
+        self._written: dict[object, int] = {}
+
+    async def write(self) -> None:
+        """Name the claim in each volume, then the node in each claim that gets a new one."""
+        for name, claim in self._promised.static:
+            volume = self._storage.volume(name)
+            if volume is None:
+                raise BindingFailedError(f'persistentvolume "{name}" is gone')
+            wanted = volume.spec.claim_ref
+            if wanted is not None and wanted.uid == claim.metadata.uid:
+                continue  # as an earlier attempt wrote it
+            written = int(await self._handle.claim_volume(volume, reference_to(claim)))
+            self._written[name] = written
+            self._ledger.volume_written(name, written)
+        for claim in self._promised.dynamic:
+            known = self._present(claim)
+            if known.metadata.annotations.get(SELECTED_NODE) == self._node_name:
+                continue
+            annotations = {SELECTED_NODE: self._node_name}
+            written = int(await self._handle.annotate_claim(known, annotations))
+            self._written[claim_key(claim)] = written
+            self._ledger.node_written(claim_key(claim), written)
+
+    def is_done(self) -> bool:
+        """Say whether all claims are bound; BindingFailedError where one will not be."""
+        if not self._handle.is_there(self._pod):
+            raise BindingFailedError("pod does not exist any more")
+        node = self._handle.node(self._node_name)
+        if node is None:
+            raise BindingFailedError(f'node "{self._node_name}" not found')
+        static = [self._is_static_done(*pair, node) for pair in self._promised.static]
+        dynamic = [self._is_dynamic_done(claim, node) for claim in self._promised.dynamic]
+        return all(static) and all(dynamic)
+
+    def unbound(self) -> Sequence[tuple[str, str]]:
+        """Return the claims that are not bound, as namespace and name."""
+        claims = (*(claim for _, claim in self._promised.static), *self._promised.dynamic)
+        keys = map(claim_key, claims)
+        return [
+            key
+            for key in keys
+            if (known := self._storage.claim(*key)) is None or not is_bound(known)
+        ]
+
+    def _is_static_done(self, name: str, claim: PersistentVolumeClaim, node: moorage.Node) -> bool:
+        volume = self._storage.volume(name)
+        if volume is None:
+            raise BindingFailedError(f'persistentvolume "{name}" is gone')
+        known = self._present(claim)
+        if version_of(volume) < self._written.get(name, 0):
+            return False  # the watch has not told of it yet
+        if not reaches(volume, node, self._storage):
+            raise BindingFailedError(_out_of_reach(name, node))
+        if volume.spec.claim_ref is None or not is_reserved_for(volume, claim):
+            raise BindingFailedError(f'ClaimRef got reset for pv "{name}"')
+        return is_bound(known)
+
+    def _is_dynamic_done(self, claim: PersistentVolumeClaim, node: moorage.Node) -> bool:
+        known = self._present(claim)
+        if version_of(known) < self._written.get(claim_key(claim), 0):
+            return False  # as above
+        if known.metadata.annotations.get(SELECTED_NODE) != self._node_name:
+            # Who makes volumes takes it away to have the pod placed anew.
+            raise BindingFailedError(f'provisioning failed for PVC "{known.metadata.name}"')
+        name = known.spec.volume_name
+        if name:
+            volume = self._storage.volume(name)
+            if volume is None:
+                return False  # the watch of volumes may be behind
+            if not reaches(volume, node, self._storage):
+                raise BindingFailedError(_out_of_reach(name, node))
+        return is_bound(known)
+
+    def _present(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
+        """Return the claim as it is now; one made anew under its name is another."""
+        known = self._storage.claim(*claim_key(claim))
+        if known is None or known.metadata.uid != claim.metadata.uid:
+            raise BindingFailedError(f'persistentvolumeclaim "{claim.metadata.name}" is gone')
+        return known
+
+
+def _out_of_reach(name: str, node: moorage.Node) -> str:
+    return f'pv "{name}" node affinity doesn\'t match node "{node.metadata.name}"'
+
+
+async def _either(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, but no longer than some seconds."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,106 @@
+"""From which nodes a volume can be reached: its node affinity."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+import moorage
+from moorage.model import CSINode, InvalidSelectorError, NodeSelector, PersistentVolume
+from moorage_builtin.node_terms import NodeTerm, compile_term
+from moorage_builtin.volumes.translation import is_migrated, older_kind_of, translated_affinity
+
+__all__ = ["Reach", "reaches"]
+
+
+class Reach:
+    """Answers about the n nodes of one view; each distinct affinity is looked at once.
+
+    What it returns is not to be written to.
+    """
+
+    def __init__(self, nodes: moorage.NodesView, storage: moorage.StorageStore) -> None:
+        self._nodes = nodes
+        self._storage = storage
+        self._known: dict[NodeSelector, NDArray[np.bool_]] = {}
+        self._migrated: dict[str, NDArray[np.bool_]] = {}
+
+    def rows(self, volume: PersistentVolume) -> NDArray[np.bool_] | None:
+        """Say from which nodes a volume can be reached: (n,) bool; None: from all."""
+        affinity = volume.spec.node_affinity
+        plain = None if affinity is None else affinity.required
+        kind = older_kind_of(volume)
+        if not kind:
+            return self._selected(plain)
+        translated = translated_affinity(volume)
+        if translated == plain:
+            return self._selected(plain)
+        # Each node speaks of zones as the driver does, or in the older words.
+        there, elsewhere = self._selected(translated), self._selected(plain)
+        return np.where(
+            self._migrated_rows(kind),
+            True if there is None else there,
+            True if elsewhere is None else elsewhere,
+        )
+
+    def _selected(self, required: NodeSelector | None) -> NDArray[np.bool_] | None:
+        if required is None:
+            return None
+        rows = self._known.get(required)
+        if rows is None:
+            rows = np.zeros(len(self._nodes), dtype=np.bool_)
+            for term in _compiled(required):
+                if all(needed.accepts(None) for needed in term.fields):
+                    if term.labels:
+                        rows |= NodeTerm(term.labels, ()).rows(self._nodes)
+                    else:
+                        rows[:] = True
+            self._known[required] = rows
+        return rows
+
+    def _migrated_rows(self, kind: str) -> NDArray[np.bool_]:
+        rows = self._migrated.get(kind)
+        if rows is None:
+            rows = np.zeros(len(self._nodes), dtype=np.bool_)
+            names = (
+                node.metadata.name for node in self._storage.all(CSINode) if is_migrated(node, kind)
+            )
+            rows[self._nodes.positions(names)] = True
+            self._migrated[kind] = rows
+        return rows
+
+
+def reaches(volume: PersistentVolume, node: moorage.Node, storage: moorage.StorageStore) -> bool:
+    """Say whether a volume can be reached from one node."""
+    affinity = volume.spec.node_affinity
+    required = None if affinity is None else affinity.required
+    kind = older_kind_of(volume)
+    if kind and is_migrated(storage.get(CSINode, node.metadata.name), kind):
+        required = translated_affinity(volume)
+    if required is None:
+        return True
+    labels = node.metadata.labels
+    return any(
+        all(needed.accepts(labels.get(needed.key)) for needed in term.labels)
+        and all(needed.accepts(None) for needed in term.fields)
+        for term in _compiled(required)
+    )
+
+
+@lru_cache(maxsize=16384)
+def _compiled(required: NodeSelector) -> tuple[NodeTerm, ...]:
+    """Compile terms; an empty one and one that is not valid match nothing, and are left out.
+
+    A volume's affinity is about labels: fields count as absent, as in kube-scheduler.
+    """
+    found = []
+    for term in required.node_selector_terms:
+        try:
+            compiled = compile_term(term, field="spec.nodeAffinity")
+        except InvalidSelectorError:
+            continue
+        if not compiled.is_empty:
+            found.append(compiled)
+    return tuple(found)
