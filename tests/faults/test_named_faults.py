@@ -92,7 +92,7 @@ def test_events_between_the_end_of_a_watch_and_the_next_list_are_made_up_for() -
 
 def test_binding_that_only_a_list_tells_of_is_confirmed() -> None:
     """The event of it is never seen."""
-    api, scheduler = started()
+    _, scheduler = started()
     in_flight(scheduler, "p")
     scheduler.step(0)
     scheduler.relist("pods")
@@ -342,11 +342,20 @@ def test_node_made_anew_has_the_pods_that_it_had() -> None:
 # Plugins
 
 
-@pytest.mark.parametrize(
-    "hook",
-    ["pre_enqueue", "pre_filter", "post_filter", "reserve", "permit", "pre_bind_pre_flight"]
-    + ["pre_bind", "bind", "post_bind", "unreserve"],
+HOOKS = (
+    "pre_enqueue",
+    "pre_filter",
+    "post_filter",
+    "reserve",
+    "permit",
+    "pre_bind_pre_flight",
+    "pre_bind",
+    "bind",
+    "unreserve",
 )
+
+
+@pytest.mark.parametrize("hook", HOOKS)
 def test_plugin_that_raises_in_any_hook_costs_its_pod_a_turn(
     hook: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -359,35 +368,26 @@ def test_plugin_that_raises_in_any_hook_costs_its_pod_a_turn(
             raise ValueError("no luck")
         return moorage.SKIP if hook == "bind" else None
 
-    answers: dict[str, Any] = {hook: raises}
-    if hook == "unreserve":
-        answers["permit"] = _refuse_once()
-    if hook == "pre_bind_pre_flight":
-        answers["pre_bind"] = None
-    inline = hook in {"pre_filter", "post_filter"}
-    api, scheduler = started(answers=answers, asynchronous=not inline)
-    if hook == "post_filter":
-        api.change_node("n1", unschedulable=True)
-        scheduler.hear("nodes")
+    # What has to happen before such a hook is called, and what a pod waits for afterwards.
+    besides = {"unreserve": {"permit": _raise_once()}, "pre_bind_pre_flight": {"pre_bind": None}}
+    answers: dict[str, Any] = {hook: raises, **besides.get(hook, {})}
+    api, scheduler = started(
+        answers=answers, asynchronous=hook not in {"pre_filter", "post_filter"}
+    )
+    api.change_node("n1", unschedulable=hook == "post_filter")
+    scheduler.hear("nodes")
     for name in ("p", "q"):
         api.create_pod(name)
-    with caplog.at_level(logging.ERROR):
-        scheduler.hear("pods")
-        while scheduler.attempt():
-            pass
-        while scheduler.flights:
-            scheduler.step(0)
-    if hook != "post_bind":  # what its driver in here leaves out
-        assert "plugin 'Plugin' (tests) raised in" in caplog.text
-    if hook == "pre_enqueue":
-        api.change_pod("p", metadata={"labels": {"any": "change"}})
-    if hook == "post_filter":
-        api.change_node("n1", unschedulable=False)
+    drive(scheduler, seconds=1)
+    assert "plugin 'Plugin' (tests) raised in" in caplog.text
+    assert api.bindings["q"] == (hook != "post_filter")
+    api.change_pod("p", metadata={"labels": {"any": "change"}})
+    api.change_node("n1", unschedulable=False)
     finish(scheduler)
     assert api.bindings == {"p": 1, "q": 1}
 
 
-def _refuse_once() -> Callable[[moorage.Pod, moorage.Plugin], moorage.Verdict | None]:
+def _raise_once() -> Callable[[moorage.Pod, moorage.Plugin], moorage.Verdict | None]:
     left = [1]
 
     def answer(pod: moorage.Pod, plugin: moorage.Plugin) -> moorage.Verdict | None:
