@@ -205,7 +205,7 @@ async def test_lease_that_was_given_back_is_taken_at_once(world: World) -> None:
     assert await second.step()
 
 
-async def test_lease_is_given_back_after_a_renewal_that_was_broken_off(world: World) -> None:
+async def test_lease_is_given_back_after_a_renewal_that_was_not_answered(world: World) -> None:
     """It had arrived, so that what is known of the Lease is out of date."""
     elector, _ = world.replica("a")
     await elector.acquire()
@@ -214,6 +214,19 @@ async def test_lease_is_given_back_after_a_renewal_that_was_broken_off(world: Wo
     elector._observed = known
     await elector.release()
     assert world.lease()["holderIdentity"] == ""
+
+
+async def test_lease_that_is_about_to_be_taken_is_given_back(world: World) -> None:
+    """Stopped in the middle of its first request, it finds out what became of it."""
+    elector, gate = world.replica("a")
+    acquiring = asyncio.create_task(elector.acquire())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    acquiring.cancel()
+    await asyncio.wait({acquiring})
+    await elector.release()
+    assert world.lease()["holderIdentity"] == ""
+    assert not gate.is_open
 
 
 async def test_standing_by_spreads_requests(world: World) -> None:

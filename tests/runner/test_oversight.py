@@ -98,7 +98,7 @@ async def test_lease_is_given_back_at_the_end(cluster: Cluster) -> None:
     """So that the next one need not wait."""
     runner = replica(cluster)
     async with cluster.running(runner):
-        await eventually(lambda: runner.is_synced)
+        await eventually(lambda: cluster.proxy.bodies("PUT", "/leases/moorage"))
         await runner.until_idle()
     lease = cluster.store.get(LEASE, "moorage", namespace="kube-system")
     assert lease["spec"]["holderIdentity"] == ""

@@ -92,6 +92,7 @@ class Elector:
         self._observed: ObservedLease | None = None
         self._observed_at = 0.0
         self._renewed_at = float("-inf")
+        self._stepping: asyncio.Task[bool] | None = None
 
     @property
     def holder(self) -> str:
@@ -107,7 +108,7 @@ class Elector:
         """Stand by until the Lease is ours."""
         name = f"{self._lock.namespace}/{self._lock.name}"
         _logger.log(NOTICE, "Attempting to acquire leader lease %s as %s", name, self.identity)
-        while not await self.step():
+        while not await self._whole_step():
             jitter = _JITTER * self._rng.random()
             await self._sleep(self._terms.retry_period * (1 + jitter))
         self.leads = True
@@ -120,7 +121,7 @@ class Elector:
         while not reason:
             if not self._is_alive():
                 reason = "the scheduling loop hangs"
-            elif not await self.step():
+            elif not await self._whole_step():
                 reason = self._end()
             if not reason:
                 left = self._terms.renew_deadline - self.seconds_since_renewal
@@ -141,6 +142,8 @@ class Elector:
     async def release(self) -> None:
         """Give the Lease back, so that others need not wait; a failure is logged."""
         self._gate.shut()
+        if self._stepping is not None:
+            await asyncio.wait({self._stepping})
         if self._observed is None or self.holder != self.identity:
             return
         try:
@@ -151,13 +154,18 @@ class Elector:
             self.leads = False
             self._tell("stopped leading")
 
+    async def _whole_step(self) -> bool:
+        """Do a step that goes on where this is cancelled: what was sent may arrive."""
+        self._stepping = asyncio.create_task(self.step())
+        return await asyncio.shield(self._stepping)
+
     async def _give_back(self, known: ObservedLease) -> None:
         try:
             self._observe(await self._lock.update(known, self._released(known)))
         except ApiError as error:
             if not _is_conflict(error):
                 raise
-            # A renewal of ours that was broken off had arrived after all.
+            # A renewal of ours that was not answered had arrived after all.
             found = await self._lock.read()
             if found is not None and found.holder == self.identity:
                 self._observe(await self._lock.update(found, self._released(found)))
