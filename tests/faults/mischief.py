@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tests.faults.judging import overfilled
 from tests.faults.simulated_api import SimulatedApi
@@ -92,7 +92,7 @@ class Mischief:
     def __init__(self, seed: int, *, neighbour: bool = False, nodes: int = 5) -> None:
         self.dice = random.Random(seed)
         self.api = SimulatedApi()
-        self.plugin = type("Moody", (Moody,), {"dice": self.dice})
+        self.plugin: type[Moody] = type("Moody", (Moody,), {"dice": self.dice})
         self.made = 0
         self.most_over = 0
         self._seed = seed
@@ -142,7 +142,7 @@ class Mischief:
             scheduler.pass_time(1.0)
 
     def _started(self) -> Scheduler:
-        return Scheduler(self.api, seed=self._seed, Moody=self.plugin)
+        return Scheduler(self.api, {"Moody": self.plugin}, seed=self._seed)
 
     # What users do
 
@@ -245,5 +245,5 @@ class Mischief:
         """End the process; what it was about to write is never written."""
         self.scheduler = self._started()
 
-    def _any(self, held: dict[str, object]) -> str:
+    def _any(self, held: Mapping[str, object]) -> str:
         return self.dice.choice(list(held)) if held else ""

@@ -139,10 +139,10 @@ class Scheduler:
     def __init__(
         self,
         api: SimulatedApi,
+        plugins: Mapping[str, type[moorage.Plugin]] | None = None,
         *,
         clock: Clock | None = None,
         seed: int = 1,
-        **plugins: type[moorage.Plugin],
     ) -> None:
         self.api = api
         self.clock = clock or Clock()
@@ -151,7 +151,7 @@ class Scheduler:
             clock=self.clock, generator=np.random.default_rng(seed), client=self.client
         )
         framework = make_framework(
-            {**PLUGINS, **plugins, "VirtualBinder": VirtualBinder}, services=self.services
+            {**PLUGINS, **(plugins or {}), "VirtualBinder": VirtualBinder}, services=self.services
         )
         framework.register_events()
         self.gated: list[Failure] = []

@@ -27,7 +27,8 @@ class Story:
     """A scheduler with InterPodAffinity, told of objects as JSON."""
 
     def __init__(self, **plugins: type[moorage.Plugin]) -> None:
-        self.scheduler = Scheduler(SimulatedApi(), InterPodAffinity=InterPodAffinity, **plugins)
+        more: dict[str, type[moorage.Plugin]] = {"InterPodAffinity": InterPodAffinity, **plugins}
+        self.scheduler = Scheduler(SimulatedApi(), more)
         self.session = self.scheduler.session
         self.versions = 0
 

@@ -157,7 +157,7 @@ async def survive(*, pods: int, seed: int, caplog: pytest.LogCaptureFixture) -> 
 
 async def _until_all_is_bound(server: EmbeddedApiServer, runner: Runner) -> None:
     async with asyncio.timeout(_PATIENCE):
-        while any(
+        while any(  # noqa: ASYNC110 - a store tells nobody
             not pod["spec"].get("nodeName") and _cpu(pod) < _ROOM
             for pod in server.store.list("pods")
         ):
