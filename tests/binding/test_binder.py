@@ -38,11 +38,14 @@ class Case:
         session.pods.take(added(*(make_pod(f"p{index}") for index in range(pods))))
         self.announced: list[str] = []
         self.threads = DaemonThreads(limit=4)
-        self.binder = Binder(self.threads, self._announce)
+        self.binder = Binder(self.threads, self._announce, self._hush)
 
     async def _announce(self, reservation: Reservation) -> None:
         self.announced.append(reservation.node_name)
         self.log.append("announce")
+
+    async def _hush(self, reservation: Reservation) -> None:
+        self.log.append("hush")
 
     def reserve(self) -> Reservation:
         """Reserve a node for the next pod."""
@@ -76,6 +79,7 @@ async def test_hooks_run_in_order(asynchronous: bool) -> None:  # noqa: FBT001 -
         "permitted",
         "A.pre_bind",
         "B.pre_bind",
+        "hush",
         "A.bind",
         "B.bind",
     ]
@@ -85,7 +89,7 @@ async def test_first_that_binds_ends_it() -> None:
     """The next binding plugin is not asked."""
     case = Case(hooks=("bind",))
     assert (await case.bind()).is_success
-    assert case.log == ["permitted", "A.bind"]
+    assert case.log == ["permitted", "hush", "A.bind"]
 
 
 async def test_plugin_with_nothing_to_do_is_left_out() -> None:

@@ -201,6 +201,43 @@ async def test_giving_up_is_logged_and_ends_nothing(
     assert ("Pod ns/p: cannot write its status" in caplog.text) is warns
 
 
+@pytest.mark.parametrize("code", [409, 429])
+async def test_conflict_and_overload_pass(case: Case, code: int) -> None:
+    """The patch is sent again."""
+    case.server.failures = [ApiError("not now", code=code)]
+    case.wish(case.pod(), "no room")
+    async with case.writing():
+        pass
+    assert case.messages() == ["no room"]
+
+
+async def test_nothing_is_written_about_a_pod_that_is_about_to_be_bound(case: Case) -> None:
+    """What waits is dropped, what is being sent is waited for, and what failed is not sent again."""
+    waits, info = case.pod("waits"), case.pod("p")
+    case.server.failures = [UnreachableError("no answer")]
+    case.wish(waits, "no room")
+    await case.writer.hush("waits")
+    case.wish(info, "no room")
+    writing = asyncio.create_task(case.writer.run())
+    while not case.writer._sending:
+        await asyncio.sleep(0)
+    await case.writer.hush("p")
+    assert not case.server.failures
+    await case.writer.flush()
+    writing.cancel()
+    assert not case.messages()
+
+
+async def test_nomination_that_the_watch_has_not_told_of_is_taken_back(case: Case) -> None:
+    """It was written a moment ago."""
+    case.writer.unscheduled(
+        case.pod(message="no"), reason="Unschedulable", message="no", nomination="", announced="n1"
+    )
+    async with case.writing():
+        pass
+    assert [patch for _, patch in case.server.patches] == [{"status": {"nominatedNodeName": None}}]
+
+
 async def test_nomination_is_written_at_once(case: Case) -> None:
     """And not again where the pod has it already."""
     await case.writer.nominate(case.pod(), "n1")

@@ -198,6 +198,25 @@ def test_pod_keeps_its_node_until_its_fate_is_known() -> None:
     assert api.bindings == {"p": 1}
 
 
+def test_binding_that_lands_after_all_is_the_one_that_counts() -> None:
+    """It was on its way for so long that reading said it had not happened; the second one loses."""
+    api, scheduler = started(nodes={"n1": "4", "n2": "4"})
+    in_flight(scheduler, "p", cpu="4")
+    scheduler.step(0, LOST_BEFORE)
+    while scheduler.flights:
+        scheduler.step(0)
+    assert scheduler.session.queue.place("p") is Place.BACKOFF
+    scheduler.pass_time(20.0)
+    scheduler.attempt()
+    api.bind("p", "n1")
+    drive(scheduler, seconds=1)
+    api.create_pod("q", cpu="4")
+    finish(scheduler)
+    assert api.bindings == {"p": 1, "q": 1}
+    assert node_of(api, "p") == "n1"
+    assert node_of(api, "q") == "n2"
+
+
 def test_status_that_cannot_be_written_holds_up_no_pod() -> None:
     """The condition is late, and says what is true when it comes."""
     api, scheduler = started(nodes={"n1": "1"})

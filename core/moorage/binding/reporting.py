@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from moorage.api.client import ApiClient
@@ -105,10 +107,9 @@ class Reporter:
 
     async def flush(self, seconds: float) -> None:
         """Wait until everything is written, but no longer than `seconds`."""
-        try:
+        until = time.monotonic() + seconds
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.status.flush()
-        except TimeoutError:
-            return
-        for recorder in self.recorders.values():
-            await recorder.flush(seconds)
+        left = max(0.0, until - time.monotonic())
+        await asyncio.gather(*(recorder.flush(left) for recorder in self.recorders.values()))

@@ -95,17 +95,31 @@ class Reservation:
 
     def reserve(self) -> Verdict:
         """Ask the Reserve plugins in order, up to the first that refuses or fails."""
-        for hook in self.hooks.reserve:
-            verdict = self._ask(hook)
-            if not verdict.is_success:
-                return verdict
-        return SUCCESS
+        metrics = self.hooks.metrics
+        begun = metrics.clock()
+        verdict = self._reserve()
+        metrics.point("Reserve", metrics.clock() - begun, verdict.code.label)
+        return verdict
 
     def permit(self, now: float) -> Verdict:
         """Ask the Permit plugins in order; code Wait: the pod waits, by the clock from `now`.
 
         A refusal ends it at once, also where an earlier plugin wants to wait.
         """
+        metrics = self.hooks.metrics
+        begun = metrics.clock()
+        verdict = self._permit(now)
+        metrics.point("Permit", metrics.clock() - begun, verdict.code.label)
+        return verdict
+
+    def _reserve(self) -> Verdict:
+        for hook in self.hooks.reserve:
+            verdict = self._ask(hook)
+            if not verdict.is_success:
+                return verdict
+        return SUCCESS
+
+    def _permit(self, now: float) -> Verdict:
         waits: dict[str, float] = {}
         for hook in self.hooks.permit:
             verdict = self._ask(hook)
