@@ -1,16 +1,17 @@
 """An in-memory Kubernetes API server over real HTTP, for running without a cluster.
 
 In: the part of the API that a scheduler, kubectl and tests use, equal to what a real kube-apiserver
-answers; a stand-in for kubelets; loading manifests, with a stand-in for the workload controllers.
+answers; stand-ins for kubelets, the volume controller and CSI provisioners; loading manifests, with a
+stand-in for the workload controllers.
 Out: authorization, field owners (``managedFields``), protobuf, admission webhooks, other
-controllers, persistence. It may import `moorage.model` and `moorage.errors` alone: to the rest of
-Moorage it is a cluster like any other, reached through `moorage.api`.
+controllers, persistence. It may import `moorage.model`, `moorage.volume_controller` and
+`moorage.errors` alone: to the rest of Moorage it is a cluster like any other, reached through `moorage.api`.
 
 A request's way: `server` (listens, tells who asks) → `paths` (what the URL is about) → `verbs` and
 `queries` (what is asked) → `registry` (the rules of writing: `defaults`, `admission`, `revisions`,
 `rules/`) or `listing` → `shelf` (one resource's versions and history) → `watching` and
-`watch_stream` (who is told). `served` is the table of resources; `kubelet` and `workloads` stand in
-for what else runs in a cluster.
+`watch_stream` (who is told). `served` is the table of resources; `kubelet`, `volumes` (with
+`ephemeral_claims`) and `workloads` stand in for what else runs in a cluster.
 """
 
 from __future__ import annotations

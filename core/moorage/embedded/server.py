@@ -22,6 +22,7 @@ from moorage.embedded.served import served_resources
 from moorage.embedded.status import StatusError
 from moorage.embedded.store import Store
 from moorage.embedded.verbs import Verbs, json_response
+from moorage.embedded.volumes import VolumeStandIn
 from moorage.embedded.watch_stream import WatchStreams
 from moorage.errors import MoorageError
 
@@ -41,7 +42,7 @@ class EmbeddedApiServer:
     """A Kubernetes API server in memory, on loopback: ``async with EmbeddedApiServer() as server``.
 
     `port` 0 takes a free one. With a `token` every request has to bear it. `kubelet` runs the
-    stand-in for kubelets. `history` is the number of changes of each resource that a watch may
+    stand-in for kubelets, `volumes` that for the volume controller and CSI provisioners. `history` is the number of changes of each resource that a watch may
     start behind; older versions are answered with 410. A watch with bookmarks gets one after
     `bookmark_seconds` of quiet. `first_version` is the least
     resourceVersion to start from; watches cannot begin before the start.
@@ -54,6 +55,7 @@ class EmbeddedApiServer:
         port: int = 0,
         token: str | None = None,
         kubelet: bool = True,
+        volumes: bool = True,
         history: int = 50_000,
         bookmark_seconds: float = 60.0,
         first_version: int = 1,
@@ -72,6 +74,7 @@ class EmbeddedApiServer:
         self._watches = WatchStreams(self.store, bookmark_seconds=bookmark_seconds)
         self._verbs = Verbs(self.store, self._watches)
         self._kubelet = Kubelet(self.store) if kubelet else None
+        self._volumes = VolumeStandIn(self.store) if volumes else None
         self._runner: web.ServerRunner | None = None
         _fill(self.store)
         registry.open_shelves(first_version)
@@ -133,6 +136,8 @@ class EmbeddedApiServer:
         self._port = self._runner.addresses[0][1]
         if self._kubelet:
             self._kubelet.start()
+        if self._volumes:
+            self._volumes.start()
         return self
 
     async def __aexit__(
@@ -144,6 +149,8 @@ class EmbeddedApiServer:
         """End all watches and stop listening; what is stored stays readable through `store`."""
         if self._kubelet:
             await self._kubelet.stop()
+        if self._volumes:
+            await self._volumes.stop()
         self._watches.close()
         if self._runner:
             await self._runner.cleanup()

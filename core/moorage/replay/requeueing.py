@@ -21,8 +21,16 @@ from moorage.replay.comparing import Difference, refused_only_by_plugins
 from moorage.replay.replaying import Assemble, Report, StepReport
 from moorage.replay.requeue_recording import RequeueCase, RequeueEvent, read_cases
 from moorage.session import Failure, Session
+from moorage.volume_controller import VolumeController, Write, WriteKind
 
 __all__ = ["replay_requeueing"]
+
+_CONTROLLED = {
+    "storageclasses": "StorageClass",
+    "persistentvolumes": "PersistentVolume",
+    "persistentvolumeclaims": "PersistentVolumeClaim",
+}
+"""What the volume controller looks after, which ran while these were recorded: kinds by plural."""
 
 _PAST_BACKOFF = 20.0
 _WATCHED = 4.0
@@ -60,6 +68,7 @@ class _Replay:
         self._session = Session(frameworks, services)
         self._objects: dict[tuple[str, str, str], dict[str, Any]] = {}
         self._tried: list[str] = []
+        self._controller = VolumeController(self._known)
         for resource, items in case.objects.items():
             for item in items:
                 self._put(resource, item)
@@ -101,12 +110,33 @@ class _Replay:
         watched = self._session.watched(resource)
         if watched is not None:
             watched.feed.put(msgspec.convert(kept, watched.record))
+        if resource in _CONTROLLED:
+            for write in self._controller.put({**kept, "kind": _CONTROLLED[resource]}):
+                self._write(write)
+
+    def _known(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+        """Find an object for the volume controller, as it is now."""
+        plural = next((one for one, other in _CONTROLLED.items() if other == kind), kind)
+        item = self._objects.get((plural, namespace, name))
+        return None if item is None else {**item, "kind": kind}
+
+    def _write(self, write: Write) -> None:
+        """Do what the volume controller wants done."""
+        plural = next(one for one, kind in _CONTROLLED.items() if kind == write.object["kind"])
+        metadata = write.object["metadata"]
+        if write.kind is WriteKind.DELETE:
+            self._drop(plural, metadata.get("namespace", ""), metadata["name"])
+        else:
+            self._put(plural, write.object)
 
     def _drop(self, resource: str, namespace: str, name: str) -> None:
         item = self._objects.pop((resource, namespace, name))
         watched = self._session.watched(resource)
         if watched is not None:
             watched.feed.drop(watched.feed.identity(msgspec.convert(item, watched.record)))
+        if resource in _CONTROLLED:
+            for write in self._controller.drop({**item, "kind": _CONTROLLED[resource]}):
+                self._write(write)
 
     def _pass(self, seconds: float) -> str | None:
         """Let time pass, second by second; return where the pod was bound, if it was."""
