@@ -87,8 +87,8 @@ from moorage.model.workloads import (
 )
 from moorage.queueing import Place, SchedulingQueue
 from moorage.queueing.sorting import SortKeys
-from moorage.serving.attempts import AttemptLog
 from moorage.serving.gauges import read_gauges
+from moorage.serving.record import Record
 
 __all__ = ["Failure", "Session", "Watched"]
 
@@ -181,6 +181,7 @@ class Session:
         self.services = services
         self._on_gated = on_gated
         self.cluster = services.cluster
+        self.record = Record(services)
         keys = SortKeys(self._on_sort_error)
         self.queue = SchedulingQueue(
             {name: _QueueSide(one, keys) for name, one in self.frameworks.items()},
@@ -189,8 +190,8 @@ class Session:
             max_backoff=max_backoff,
             unschedulable_timeout=unschedulable_timeout,
             on_hint_error=self._on_hint_error,
-            on_hint=self._on_hint,
-            on_incoming=self._on_incoming,
+            on_hint=self.record.hint,
+            on_incoming=self.record.incoming,
             on_gated=self._tell_of_gate,
             activity=services.activity,
             on_ready=on_ready,
@@ -204,13 +205,12 @@ class Session:
         self.nodes = NodeFeed(self.cluster, self.queue)
         self.namespaces = NamespaceFeed(self.cluster, self.queue)
         self._watched = {one.resource.plural: one for one in self._all_watched()}
-        self.attempts = AttemptLog()
-        self._metrics = services.metrics
         read_gauges(
             services.metrics, self.queue, self.cluster, count_nodes=lambda: self.nodes.count
         )
-        for feed in (self.pods, self.nodes, self.namespaces):
-            feed.on_event = services.metrics.scheduling.event_seconds.observe
+        feeds: list[Feed[Any]] = [self.pods, self.nodes, self.namespaces]
+        for feed in (*feeds, *(one.feed for one in self._watched.values())):
+            feed.on_event = self.record.event
         self._hooks = {name: BindingHooks(one) for name, one in self.frameworks.items()}
         self._cycles = {
             name: Cycle(one, self.cluster, nominator=self.queue.nominator)
@@ -220,7 +220,7 @@ class Session:
     def informed(self, informer: Informer) -> InformedFeed:
         """Return the feed of an informer."""
         feed = InformedFeed(informer, self.queue)
-        feed.on_event = self._metrics.scheduling.event_seconds.observe
+        feed.on_event = self.record.event
         return feed
 
     def watched(self, plural: str) -> Watched | None:
@@ -273,7 +273,7 @@ class Session:
                 self.queue.done(queued.info.uid)
                 continue
             self.services.activity.begin(queued.key)
-            queued.begun = self._metrics.clock()
+            self.record.begin(queued)
             try:
                 return self._try(queued)
             except Exception as error:  # noqa: BLE001 - a fault of ours must lose no pod and end no process
@@ -300,7 +300,7 @@ class Session:
             self.cluster.node_count,
             extra={"about": {"pod": info.key, "node": reservation.node_name}},
         )
-        self._note_bound(reservation)
+        self.record.bound(reservation)
         self.queue.done(info.uid)
         if self.pods.known(info.uid) is None and self.cluster.forget(info.uid) is not None:
             # It was deleted meanwhile, and nobody else will take it out again.
@@ -334,7 +334,7 @@ class Session:
             if waiting.deadline <= now:
                 waiting.expire(now)
         self.queue.tick()
-        self._metrics.tick()
+        self.services.metrics.tick()
 
     def next_at(self) -> float | None:
         """Return when `tick` has something to do, by the clock; None: only an event can help."""
@@ -367,7 +367,9 @@ class Session:
             states=decision.states,
         )
         self._end_nomination(reservation)
-        verdict = self._reserve(reservation)
+        verdict = reservation.reserve()
+        if verdict.is_success:
+            verdict = reservation.permit(self.services.clock())
         if reservation.waiting is not None and verdict.code is Code.WAIT:
             self.services.waiting.add(reservation.waiting)
             return reservation
@@ -376,18 +378,6 @@ class Session:
         # Nobody has seen the room taken, so nobody needs to hear that it is free.
         reservation.undo()
         return self._hand_back(queued, verdict, _message(verdict))
-
-    def _reserve(self, reservation: Reservation) -> Verdict:
-        """Ask the Reserve plugins, then the Permit plugins."""
-        metrics = self._metrics.profile(reservation.framework.profile_name)
-        begun = metrics.clock()
-        verdict = reservation.reserve()
-        reserved = metrics.clock()
-        metrics.point("Reserve", reserved - begun, verdict.code.label)
-        if verdict.is_success:
-            verdict = reservation.permit(self.services.clock())
-            metrics.point("Permit", metrics.clock() - reserved, verdict.code.label)
-        return verdict
 
     def _end_nomination(self, reservation: Reservation) -> None:
         """Expect a pod nowhere any more: it is on its node, and must not count there twice."""
@@ -437,33 +427,8 @@ class Session:
         else:
             _logger.error("Error scheduling pod %s; retrying: %s", queued.key, message, extra=about)
         reason = "Unschedulable" if refused else "SchedulerError"
-        self._note(queued, "unschedulable" if refused else "error", message)
+        self.record.failed(queued, message, refused=refused)
         return Failure(queued.info, reason, message, nomination, place)
-
-    # What people may want to know
-
-    def _note_bound(self, reservation: Reservation) -> None:
-        queued = reservation.queued
-        first = queued.timestamp if queued.first_attempt is None else queued.first_attempt
-        self._metrics.profile(queued.pod.spec.scheduler_name).scheduled(
-            attempts=queued.attempts,
-            since_ready=self.services.clock() - first,
-            flushed=queued.was_flushed,
-        )
-        self._note(queued, "scheduled", "", node_name=reservation.node_name)
-
-    def _note(self, queued: QueuedPod, result: str, message: str, *, node_name: str = "") -> None:
-        seconds = self._metrics.clock() - queued.begun
-        self._metrics.profile(queued.pod.spec.scheduler_name).attempted(result, seconds)
-        self.attempts.note(
-            queued, result=result, message=message, node_name=node_name, seconds=seconds
-        )
-
-    def _on_hint(self, plugin: str, event: str, answer: str, seconds: float) -> None:
-        self._metrics.scheduling.hint_seconds.observe(seconds, plugin, event, answer)
-
-    def _on_incoming(self, queue: str, event: str) -> None:
-        self._metrics.scheduling.incoming.inc(event, queue)
 
     def _expected(self, queued: QueuedPod, nomination: str | None) -> str:
         """Say where a pod is to be expected after an attempt, by its newest version where that says it.

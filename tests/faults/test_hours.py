@@ -67,7 +67,7 @@ class Cluster:
         framework.register_events()
         self.session = Session({PROFILE: framework}, services)
         # As many as the first seconds fill, or minutes would not do to see that nothing else grows.
-        self.session.attempts = AttemptLog(most=200)
+        self.session.record.attempts = AttemptLog(most=200)
         self._version = 0
         self._made = 0
         self._running: deque[list[Pod]] = deque()

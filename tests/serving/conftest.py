@@ -89,7 +89,9 @@ class Place:
         """Return what there is to look at."""
         session = self.session
         clock = session.services.clock
-        return Inspected(self.loop.loop, session.queue, session.cluster, session.attempts, clock)
+        return Inspected(
+            self.loop.loop, session.queue, session.cluster, session.record.attempts, clock
+        )
 
     async def get(self, path: str, **headers: str) -> tuple[int, str]:
         """Ask; returns status and text."""

@@ -55,9 +55,9 @@ class WorkloadFeed(Feed[W], Generic[W]):
         before = self._cluster.workloads.get(identity_of(item))
         self._cluster.set_workload(item)
         if before is None:
-            self._queue.move(self._added, None, item)
+            self._tell(self._added, None, item)
         elif before.spec != item.spec:
-            self._queue.move(self._updated, before, item)
+            self._tell(self._updated, before, item)
 
     def drop(self, identity: Hashable) -> None:
         """Forget a workload."""
@@ -65,7 +65,7 @@ class WorkloadFeed(Feed[W], Generic[W]):
         before = self._cluster.workloads.get(known)
         if before is not None:
             self._cluster.remove_workload(known)
-            self._queue.move(self._deleted, before, None)
+            self._tell(self._deleted, before, None)
 
 
 class BudgetFeed(Feed[PodDisruptionBudget]):

@@ -113,7 +113,7 @@ class Runner:
         if session is None or loop is None:
             return None
         return Inspected(
-            loop, session.queue, session.cluster, session.attempts, self._services.clock
+            loop, session.queue, session.cluster, session.record.attempts, self._services.clock
         )
 
     @property
