@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import aiohttp
 from aiohttp import web
@@ -60,6 +60,12 @@ class Injector:
         self._target = target
         self._dice = random.Random(seed)
         self._rate = rate
+        self._muted: set[asyncio.Task[Any]] = set()
+        self._watching: set[asyncio.Task[Any]] = set()
+
+    def silence_watches(self) -> None:
+        """Let the watches that are open now say nothing more, and stay open."""
+        self._muted |= self._watching
 
     async def __aenter__(self) -> Self:
         """Listen on a free port."""
@@ -153,7 +159,13 @@ class Injector:
         response.enable_chunked_encoding()
         await response.prepare(request)
         told: list[bytes] = []
+        task = asyncio.current_task()
+        assert task is not None
+        self._watching.add(task)
+        task.add_done_callback(self._watching.discard)
         async for line in _lines(answer):
+            if task in self._muted:
+                continue
             if self._hits("watch delayed"):
                 await asyncio.sleep(self._dice.choice((0.01, 0.1, 0.4)))
             if self._hits("watch cut", 0.2):
