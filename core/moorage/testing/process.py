@@ -28,6 +28,8 @@ from moorage.testing.running import run_to_end
 
 __all__ = ["Request", "Scheduler"]
 
+_MOST_ATTEMPTS = 5000
+
 
 class Request(NamedTuple):
     """What a plugin sent to the API server."""
@@ -178,10 +180,20 @@ class Scheduler:
         return self.run()
 
     def run(self) -> dict[str, str]:
-        """Try pods until none is ready, and bind those that may be; return `placed`."""
+        """Try pods until none is ready, and bind those that may be; return `placed`.
+
+        Raises PluginError where that does not end: plugins that call each other's pods for ever.
+        """
         self._session.tick()
         progress = True
+        attempts = 0
         while progress:
+            attempts += 1
+            if attempts > _MOST_ATTEMPTS:
+                raise PluginError(
+                    f"after {_MOST_ATTEMPTS} attempts at the same moment pods are still tried again: "
+                    "plugins call each other's pods for ever"
+                )
             progress = self._settle()
             outcome = self._session.attempt()
             if isinstance(outcome, Reservation):
