@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from fit_pass import cluster_of, cycle_of, decide, measure, pod, report
+from tests.bench.fit_pass import cluster_of, cycle_of, decide, measure, pod, report
 
 from moorage.cache import ClusterCache
 from moorage.cycle import Decision

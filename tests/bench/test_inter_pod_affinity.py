@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from fit_pass import cluster_of, cycle_of, decide, measure, pod, report
+from tests.bench.fit_pass import cluster_of, cycle_of, decide, measure, pod, report
 
 from moorage.cache import ClusterCache
 from moorage.cycle import Decision

@@ -14,7 +14,7 @@ _MOST = 300
 
 _PROGRAM = """
 import resource
-from fit_pass import cluster_of, cycle_of, decide, pod
+from tests.bench.fit_pass import cluster_of, cycle_of, decide, pod
 
 cluster = cluster_of(5000, 2)
 cycle = cycle_of(cluster)
@@ -41,7 +41,7 @@ def test_a_process_takes_at_most_300_mib_at_its_peak() -> None:
     """Peak resident memory of a process of its own, with decisions of several kinds."""
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM],
-        cwd=Path(__file__).parent,
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=True,

@@ -12,7 +12,7 @@ import time
 import msgspec
 import numpy as np
 import pytest
-from fit_pass import cluster_of, pod
+from tests.bench.fit_pass import cluster_of, pod
 
 from moorage import Pod, discover
 from moorage.api.decoding import Added

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 import pytest
-from fit_pass import Measured, decide, fit_pass, pod, report
+from tests.bench.fit_pass import Measured, decide, fit_pass, pod, report
 
 from moorage import Node, PodInfo, discover
 from moorage.cache import ClusterCache

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
-from queue_fakes import NODE_ADDED, NODE_LABEL, NODE_TAINT, World, node, pod, refusal
+from tests.queueing.queue_fakes import NODE_ADDED, NODE_LABEL, NODE_TAINT, World, node, pod, refusal
 
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.requeue import RequeueRequest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from queue_fakes import pod
+from tests.queueing.queue_fakes import pod
 
 from moorage.framework.queued_pod import QueuedPod
 from moorage.queueing.backoff import Backoff

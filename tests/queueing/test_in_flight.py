@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queue_fakes import NODE_ADDED, node, pod
+from tests.queueing.queue_fakes import NODE_ADDED, node, pod
 
 from moorage.framework.queued_pod import QueuedPod
 from moorage.queueing.in_flight import Happening, InFlight

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from queue_fakes import pod
+from tests.queueing.queue_fakes import pod
 
 from moorage.framework.queued_pod import QueuedPod
 from moorage.queueing.pod_heap import PodHeap

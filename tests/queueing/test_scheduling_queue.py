@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from queue_fakes import (
+from tests.queueing.queue_fakes import (
     NODE_ADDED,
     NODE_LABEL,
     NODE_TAINT,
