@@ -67,8 +67,19 @@ def test_after_the_time_is_over_nodes_are_given_back() -> None:
 
         assert scheduler.waiting == {}
         assert scheduler.cluster.pods == {}
-        assert "timeout after waiting 30s at plugin Coscheduling" in scheduler.messages["default/a"]
+        assert scheduler.messages.keys() == {"default/a", "default/b"}
         assert "of its group was given up" in scheduler.messages["default/b"]
+
+
+def test_a_pod_that_waited_in_vain_says_how_long() -> None:
+    """In kube-scheduler's words."""
+    with Scheduler(Cluster(["n1"]), plugins=PLUGINS) as scheduler:
+        scheduler.submit(member("a"))
+
+        scheduler.advance(61)
+
+        message = scheduler.messages["default/a"]
+        assert "rejected due to timeout after waiting 1m0s at plugin Coscheduling" in message
 
 
 def test_pods_that_timed_out_are_tried_again_when_one_of_their_group_comes() -> None:
