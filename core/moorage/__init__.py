@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from moorage.cache import (
     BudgetStore,
+    DeviceStore,
     LabelColumnView,
     NodeInfo,
     NodesView,
@@ -51,6 +52,7 @@ __all__ = [
     "ConfigurationError",
     "CycleState",
     "Depends",
+    "DeviceStore",
     "Diagnosis",
     "DryRun",
     "EventHint",

@@ -15,9 +15,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from moorage_builtin.dynamic_resources.functions import FUNCTIONS, quantity_value, semver_value
-
 from moorage.model.devices import Device, DeviceAttribute
+from moorage_builtin.dynamic_resources.functions import FUNCTIONS, quantity_value, semver_value
 
 __all__ = ["DeviceLook", "Expression", "ExpressionError", "Expressions"]
 
@@ -37,8 +36,9 @@ class ExpressionError(ValueError):
 
 
 class DeviceLook:
-    """What expressions can see of a device: all devices with equal `driver`, attributes,
-    capacities and sharing look alike, and share one of these.
+    """What expressions can see of a device.
+
+    Devices of one driver with equal attributes, capacities and sharing look alike.
     """
 
     def __init__(self, driver: str, device: Device) -> None:

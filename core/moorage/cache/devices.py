@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from moorage.model.devices import DeviceClass, ResourceClaim, ResourceSlice
@@ -22,6 +22,7 @@ class ClaimStore:
     """All ResourceClaims as the API server last told them.
 
     `allocated` are those that have devices, by uid; `owned_by` finds the claims of a pod.
+    `listeners` are called with the uid of each claim that came, changed or went; must not raise.
     """
 
     def __init__(self) -> None:
@@ -29,8 +30,7 @@ class ClaimStore:
         self._by_uid: dict[str, ResourceClaim] = {}
         self._owned: dict[str, dict[str, ResourceClaim]] = {}
         self.allocated: dict[str, ResourceClaim] = {}
-        self.version = 0
-        """Grows with every change of what claims have."""
+        self.listeners: list[Callable[[str], None]] = []
 
     def __len__(self) -> int:
         return len(self._claims)
@@ -64,8 +64,9 @@ class ClaimStore:
                 self._owned.setdefault(owner.uid, {})[uid] = claim
         if claim.status.allocation is not None:
             self.allocated[uid] = claim
-        if before is None or before.status.allocation != claim.status.allocation:
-            self.version += 1
+        if before is not None and before.metadata.uid != uid:
+            self._tell(before.metadata.uid)
+        self._tell(uid)
         return before
 
     def drop(self, namespace: str, name: str) -> ResourceClaim | None:
@@ -73,7 +74,7 @@ class ClaimStore:
         before = self._claims.pop((namespace, name), None)
         if before is not None:
             self._leave_indexes(before)
-            self.version += 1
+            self._tell(before.metadata.uid)
         return before
 
     def check_invariants(self) -> None:
@@ -88,6 +89,10 @@ class ClaimStore:
                 if owner.controller:
                     owned.setdefault(owner.uid, {})[claim.metadata.uid] = claim
         assert self._owned == owned
+
+    def _tell(self, uid: str) -> None:
+        for listener in self.listeners:
+            listener(uid)
 
     def _leave_indexes(self, claim: ResourceClaim) -> None:
         uid = claim.metadata.uid

@@ -310,6 +310,10 @@ class Handle:
         ]
         await self._patch_status(pod, writing.pod_status_patch(existing, condition))
 
+    async def patch_status(self, pod: Pod, status: dict[str, Any]) -> None:
+        """Write fields of a pod's status, in the API's spelling; ApiError as `delete`."""
+        await self._patch_status(pod, {"status": status})
+
     async def clear_nomination(self, pod: Pod) -> None:
         """Expect a waiting pod nowhere any more, here and in its status; ApiError as `delete`."""
         if self._services.nominations is not None:
@@ -344,6 +348,10 @@ class Handle:
     def clock(self) -> float:
         """Return the time in monotonic seconds; virtual in simulations."""
         return self._services.clock()
+
+    def wall(self) -> datetime:
+        """Return the time of day, in UTC; only for what is written down or was read."""
+        return self._services.wall()
 
     @property
     def generator(self) -> np.random.Generator:

@@ -1,0 +1,85 @@
+"""Which events may give a pod the devices that it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import moorage
+from moorage.model.devices import ResourceClaim
+from moorage_builtin.dynamic_resources.ledger import Ledger
+from moorage_builtin.dynamic_resources.pod_claims import ClaimProblem, claims_of
+
+__all__ = ["hints"]
+
+_QUEUE, _SKIP = moorage.QueueingHint.QUEUE, moorage.QueueingHint.SKIP
+
+
+def hints(
+    ledger: Ledger, asks_for_resources: Callable[[moorage.Pod], bool]
+) -> list[moorage.EventHint]:
+    """Return the hints of DynamicResources.
+
+    `asks_for_resources` says whether a pod asks for resources that stand for devices.
+    """
+    action, resource = moorage.ActionType, moorage.EventResource
+    changed = action.ADD | action.UPDATE_OTHER
+
+    def on_claim(
+        pod: moorage.Pod, before: ResourceClaim | None, after: ResourceClaim | None
+    ) -> moorage.QueueingHint:
+        """Come back when devices are given back, or the pod's own claim came or got on."""
+        try:
+            claims = claims_of(pod, ledger)
+        except ClaimProblem:
+            return _SKIP
+        had = before is not None and before.status.allocation is not None
+        if had and (after is None or after.status.allocation is None):
+            return _QUEUE
+        if after is None or all(one.metadata.uid != after.metadata.uid for one in claims):
+            return _SKIP
+        if before is not None and before.status == after.status:
+            return _SKIP
+        return _QUEUE
+
+    def on_pod(
+        pod: moorage.Pod, _before: moorage.Pod | None, after: moorage.Pod | None
+    ) -> moorage.QueueingHint:
+        """Come back when all claims that are made for the pod are there."""
+        if after is None or after.metadata.uid != pod.metadata.uid:
+            return _SKIP
+        try:
+            claims_of(after, ledger)
+        except ClaimProblem:
+            return _SKIP
+        return _QUEUE
+
+    def on_deleted_pod(
+        _pod: moorage.Pod, before: moorage.Pod | None, _after: object
+    ) -> moorage.QueueingHint:
+        """Come back when a pod did not come to have what was set aside for it.
+
+        The API server tells nothing of that; what a pod really had is told of by its claims.
+        """
+        is_released = before is not None and before.metadata.uid in ledger.released
+        return _QUEUE if is_released else _SKIP
+
+    def on_allocatable(pod: moorage.Pod, _before: object, _after: object) -> moorage.QueueingHint:
+        """Come back when a node has more or less of a resource that stands for devices."""
+        return _QUEUE if asks_for_resources(pod) else _SKIP
+
+    def hint(
+        kind: moorage.EventResource,
+        what: moorage.ActionType,
+        asked: Callable[..., moorage.QueueingHint] | None = None,
+    ) -> moorage.EventHint:
+        return moorage.EventHint(moorage.ClusterEvent(kind, what), asked)
+
+    return [
+        hint(resource.NODE, action.ADD | action.UPDATE_NODE_LABEL),
+        hint(resource.NODE, action.UPDATE_NODE_ALLOCATABLE, on_allocatable),
+        hint(resource.RESOURCE_CLAIM, changed | action.DELETE, on_claim),
+        hint(resource.UNSCHEDULED_POD, action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, on_pod),
+        hint(resource.ASSIGNED_POD, action.DELETE, on_deleted_pod),
+        hint(resource.DEVICE_CLASS, changed),
+        hint(resource.RESOURCE_SLICE, changed),
+    ]
