@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from moorage.errors import RecordingError
+from moorage.model.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.model.disruption import PodDisruptionBudget
 from moorage.model.meta import Namespace
 from moorage.model.nodes import Node
@@ -53,6 +54,9 @@ class Objects(msgspec.Struct):
     csidrivers: tuple[CSIDriver, ...] = ()
     csistoragecapacities: tuple[CSIStorageCapacity, ...] = ()
     volumeattachments: tuple[VolumeAttachment, ...] = ()
+    resourceclaims: tuple[ResourceClaim, ...] = ()
+    resourceslices: tuple[ResourceSlice, ...] = ()
+    deviceclasses: tuple[DeviceClass, ...] = ()
 
     @property
     def workloads(self) -> Iterator[Workload]:
@@ -84,7 +88,8 @@ class RecordedClaim(msgspec.Struct):
 class RecordedStep(msgspec.Struct):
     """One pending pod and what became of it.
 
-    `feasible` are names of nodes, or only their number; `scores` are weighted and normalised.
+    `feasible` are names of nodes, or only their number; `scores` are weighted and normalised;
+    `devices` those of each claim, by the pod's name for it.
     """
 
     pod: Pod
@@ -98,6 +103,7 @@ class RecordedStep(msgspec.Struct):
     victims: list[str] | None = None
     then_bound: str | None = None
     claims: dict[str, RecordedClaim] | None = None
+    devices: dict[str, list[str]] | None = None
 
 
 class Scenario(msgspec.Struct):

@@ -16,6 +16,7 @@ from moorage.framework.queued_pod import QueuedPod
 from moorage.model.pod_info import PodInfo
 from moorage.model.pods import Pod, is_finished
 from moorage.replay.comparing import Difference, differences, refused_only_by
+from moorage.replay.devices import allocate, compare_devices, fill_devices
 from moorage.replay.recording import Objects, RecordedStep, Recording, Scenario
 
 __all__ = ["Assemble", "Report", "StepReport", "replay"]
@@ -89,6 +90,8 @@ def _replay_scenario(
             )
         decision = cycle.decide(QueuedPod(info, timestamp=0.0), details=True)
         found = [*differences(step, decision, missing)]
+        if not found:
+            found += compare_devices(step, decision, scenario.objects)
         if step.then_bound is not None and "DefaultPreemption" not in missing and not found:
             found += _bound_later(services, cycle, step, info)
         is_apart = step.outcome == "unschedulable" and refused_only_by(step, missing)
@@ -107,6 +110,7 @@ def _fill(cluster: ClusterCache, objects: Objects) -> None:
         cluster.set_workload(workload)
     for item in objects.storage:
         cluster.storage.put(item)
+    fill_devices(cluster.devices, objects)
     for budget in objects.poddisruptionbudgets:
         cluster.budgets.put(budget)
     for pod in objects.pods:
@@ -135,6 +139,7 @@ def _go_on(services: Services, step: RecordedStep, info: PodInfo) -> None:
         services.cluster.storage.put(recorded.claim)
         if recorded.volume is not None:
             services.cluster.storage.put(recorded.volume)
+    allocate(services.cluster.devices, step, info.pod)
     node = step.then_bound or step.node
     if node is not None:
         spec = msgspec.structs.replace(info.pod.spec, node_name=node)
