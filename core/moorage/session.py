@@ -366,7 +366,7 @@ class Session:
             row=decision.row,
             states=decision.states,
         )
-        self._end_nomination(reservation)
+        expected = self._end_nomination(reservation)
         verdict = reservation.reserve()
         if verdict.is_success:
             verdict = reservation.permit(self.services.clock())
@@ -377,16 +377,28 @@ class Session:
             return reservation
         # Nobody has seen the room taken, so nobody needs to hear that it is free.
         reservation.undo()
-        return self._hand_back(queued, verdict, _message(verdict))
+        failure = self._hand_back(queued, verdict, _message(verdict))
+        if expected == reservation.node_name:
+            self._release(queued, expected)
+        return failure
 
-    def _end_nomination(self, reservation: Reservation) -> None:
-        """Expect a pod nowhere any more: it is on its node, and must not count there twice."""
+    def _end_nomination(self, reservation: Reservation) -> str:
+        """Expect a pod nowhere any more: it is on its node, and must not count there twice.
+
+        Returns where it was expected; an empty text: nowhere.
+        """
         info, nominator = reservation.queued.info, self.queue.nominator
         expected = nominator.node_of(info.uid)
         nominator.remove(info.uid)
-        if expected and expected != reservation.node_name:
-            # Room was kept for it there, and no longer is.
-            self.queue.move(_DELETED, info.on_node(expected).pod, None)
+        if expected != reservation.node_name:
+            self._release(reservation.queued, expected)
+        return expected
+
+    def _release(self, queued: QueuedPod, expected: str) -> None:
+        """Tell who waits for room that a node, if any, need not keep it for a pod any more."""
+        info = queued.info
+        if expected and self.queue.nominator.node_of(info.uid) != expected:
+            self.queue.move(_DELETED, info.on_node(expected).pod, None, besides=info.uid)
 
     def _not_placed(self, queued: QueuedPod, decision: Decision) -> Failure:
         request = None
@@ -418,7 +430,9 @@ class Session:
         refused = verdict.is_rejection
         place = self.queue.requeue(queued, request or _request(verdict))
         if place is not Place.OUTSIDE:
+            before = self.queue.nominator.node_of(queued.info.uid)
             self.queue.nominator.nominate(queued.info, self._expected(queued, nomination))
+            self._release(queued, before)
         about = {"about": {"pod": queued.key}}
         if place is Place.OUTSIDE:
             _logger.debug("Pod %s is gone, or was bound by another scheduler", queued.key)

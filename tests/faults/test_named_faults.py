@@ -527,3 +527,20 @@ def test_node_that_a_neighbour_filled_is_overfilled_by_what_was_in_flight_alone(
     finish(scheduler)
     assert overfilled(api) == {"n1": 2}
     assert node_of(api, "c") == ""
+
+
+def test_nomination_that_is_void_gives_room_back() -> None:
+    """PostFilter nominates nothing any more: who had to leave the room is tried at once."""
+    answers: dict[str, Any] = {"post_filter": moorage.Nomination("n1")}
+    api, scheduler = started(nodes={"n1": "4"}, answers=answers, asynchronous=False)
+    api.create_pod("p", cpu="5", priority=5)
+    api.create_pod("waits", cpu="1")
+    scheduler.hear("pods")
+    while scheduler.attempt():
+        pass
+    assert scheduler.session.queue.place("waits") is Place.UNSCHEDULABLE
+    answers["post_filter"] = moorage.Nomination("")
+    scheduler.pass_time(20.0)
+    scheduler.services.activate(["ns/p"])
+    finish(scheduler)
+    assert api.bindings == {"waits": 1}

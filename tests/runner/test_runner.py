@@ -516,3 +516,34 @@ async def test_plugins_may_call_from_their_threads(cluster: Cluster) -> None:
     plugin = scripted(("pre_bind",), {"pre_bind": report}, [])
     await cluster.until_idle(Reporting=plugin)
     assert "Noted" in {event["reason"] for event in cluster.store.list("events")}
+
+
+async def test_stop_ends_a_start_that_hangs(cluster: Cluster) -> None:
+    """A server that does not answer holds up no exit."""
+    cluster.proxy.hold("GET", "/api/v1/nodes")
+    runner = cluster.runner()
+    task = asyncio.create_task(runner.run())
+    await asyncio.sleep(0.1)
+    runner.stop()
+    await asyncio.wait_for(task, 1)
+
+
+async def test_plugin_that_does_not_close_holds_up_no_exit(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has as long as bindings have."""
+
+    class Lingering(moorage.Plugin):
+        """Closes never."""
+
+        @moorage.hookimpl
+        def post_bind(self) -> None:
+            """Stand at an extension point, so as to be enabled."""
+
+        @moorage.hookimpl
+        async def close(self) -> None:
+            """Hang."""
+            await asyncio.Event().wait()
+
+    await cluster.until_idle(Lingering=Lingering)
+    assert "did not close within 2 seconds" in caplog.text

@@ -151,8 +151,8 @@ class Runner:
                     metrics=self._services.metrics,
                 )
                 await stack.enter_async_context(client)
-                await self._start(client, stack)
-                await self._work()
+                if await self._has_started(client, stack):
+                    await self._work()
         finally:
             self._over.set()
 
@@ -171,6 +171,21 @@ class Runner:
 
     # Start
 
+    async def _has_started(self, client: ApiClient, stack: AsyncExitStack) -> bool:
+        """Start, but for as long as nobody stops: a server that hangs must not hold up an exit."""
+        start = asyncio.create_task(self._start(client, stack))
+        stopped = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait({start, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            start.cancel()
+            stopped.cancel()
+            await asyncio.gather(start, stopped, return_exceptions=True)
+        if start.cancelled():
+            return False
+        start.result()
+        return True
+
     async def _start(self, client: ApiClient, stack: AsyncExitStack) -> None:
         services = self._services
         self._client = services.client = client
@@ -185,7 +200,7 @@ class Runner:
         for reflector in reflectors:
             await reflector.probe()
         for framework in self._frameworks.values():
-            stack.push_async_callback(framework.close, partial(log_fault, _logger))
+            stack.push_async_callback(self._close, framework)
             await framework.start()
         initial, longest, timeout = self._queue_times
         self._session = session = Session(
@@ -375,6 +390,18 @@ class Runner:
         families.pending_api_calls.read_from(
             lambda: {("pod_status_patch",): reporter.status.unfinished}
         )
+
+    async def _close(self, framework: Framework) -> None:
+        """Close the plugins of a profile, but for no longer than bindings may take."""
+        try:
+            async with asyncio.timeout(self._grace):
+                await framework.close(partial(log_fault, _logger))
+        except TimeoutError:
+            _logger.warning(
+                "Plugins of profile %r did not close within %g seconds",
+                framework.profile_name,
+                self._grace,
+            )
 
     # Idleness
 
