@@ -1,9 +1,9 @@
-"""A cluster in memory, for tests: nodes, pods, namespaces, services, custom objects, a clock."""
+"""A cluster in memory, for tests: nodes, pods, services, volumes, custom objects, a clock."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 import msgspec
 import numpy as np
@@ -11,12 +11,12 @@ import numpy as np
 from moorage.cache import ClusterCache, NodesView
 from moorage.framework.handle import Services
 from moorage.framework.informing import InformedKind
-from moorage.model import Namespace, Node, Pod, PodInfo, Workload
+from moorage.model import Namespace, Node, Pod, PodInfo, StorageObject, Workload
 from moorage.testing.objects import make_namespace, make_node
 
 __all__ = ["Clock", "Cluster", "KubeObject", "RecordedEvent"]
 
-KubeObject: TypeAlias = Node | Pod | Namespace | Workload
+KubeObject: TypeAlias = Node | Pod | Namespace | Workload | StorageObject
 """What a cluster can be given; a pod must be on a node."""
 
 
@@ -112,8 +112,10 @@ class Cluster:
                         "(make_pod(..., node=...)), or schedule it"
                     )
                 self.cache.add_pod(PodInfo(item))
+            elif isinstance(item, get_args(Workload)):
+                self.cache.set_workload(cast("Workload", item))
             else:
-                self.cache.set_workload(item)
+                self.cache.storage.put(cast("StorageObject", item))
 
     def bind(self, pod: Pod, node: str) -> Pod:
         """Put a pod on a node, as if it had been scheduled there; return the bound pod."""

@@ -100,6 +100,8 @@ class Scheduler:
         )
         run_to_end(self._framework.start())
         self._session = Session({scheduler_name: self._framework}, services)
+        for node in cluster.nodes.values():
+            self._session.nodes.put(node)
         for pod in cluster.pods.values():
             self._session.pods.put(pod)
         self._reserved: list[Reservation] = []
