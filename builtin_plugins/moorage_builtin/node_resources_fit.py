@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -103,7 +103,11 @@ class NodeResourcesFitArgs(moorage.PluginArgs):
 
 
 class NodeResourcesFit(moorage.Plugin):
-    """Filters by what is left of resources, scores by what is allocated of them."""
+    """Filters by what is left of resources, scores by what is allocated of them.
+
+    A resource that stands for devices of a class (KEP-5004) is left to DynamicResources on nodes
+    that have none of it themselves.
+    """
 
     Args = NodeResourcesFitArgs
     filter_depends = moorage.Depends(node=True, pods=True)
@@ -118,8 +122,9 @@ class NodeResourcesFit(moorage.Plugin):
 
     @moorage.hookimpl
     def sign(self, info: moorage.PodInfo) -> Hashable:
-        """Only the requests matter."""
-        return info.requests
+        """Only the requests matter, and which of them stand for devices now."""
+        devices = self._for_devices(name for name, _ in info.requests.amounts)
+        return (info.requests, devices) if devices else info.requests
 
     @moorage.hookimpl
     def pre_filter(self, state: moorage.CycleState, info: moorage.PodInfo) -> None:
@@ -127,6 +132,8 @@ class NodeResourcesFit(moorage.Plugin):
         wanted = self._wanted(info) | {"pods": 1}
         extra = [name for name in wanted if name not in _EVERYWHERE]
         state["names"] = (*_EVERYWHERE, *extra)
+        devices = self._for_devices(extra)
+        state["devices"] = [state["names"].index(name) for name in devices]
         state["amounts"] = np.array(
             [[wanted.get(name, _NEVER_SHORT)] for name in state["names"]], dtype=np.int64
         )
@@ -139,11 +146,13 @@ class NodeResourcesFit(moorage.Plugin):
         allocatable = nodes.allocatable_of(state["names"])
         amounts: NDArray[np.int64] = state["amounts"]
         short = amounts > allocatable - nodes.requested_of(state["names"])
+        for index in state["devices"]:
+            short[index] &= allocatable[index] > 0
         if not np.count_nonzero(short):
             return None
         bits = 2 << np.arange(len(short)).clip(max=_MOST_RESOURCES)
         codes: NDArray[np.int64] = np.bitwise_or.reduce(short * bits[:, np.newaxis], axis=0)
-        never = amounts > allocatable
+        never = short & (amounts > allocatable)
         # The number of pods is never said to be out of reach.
         never[_PODS] = False
         codes[never.any(axis=0)] |= 1
@@ -193,7 +202,24 @@ class NodeResourcesFit(moorage.Plugin):
                 moorage.ClusterEvent(resource.NODE, action.ADD | action.UPDATE_NODE_ALLOCATABLE),
                 self._node_has_more,
             ),
+            moorage.EventHint(
+                moorage.ClusterEvent(resource.DEVICE_CLASS, action.ADD | action.UPDATE_OTHER),
+                self._stands_for_resource,
+            ),
         ]
+
+    def _for_devices(self, resources: Iterable[str]) -> tuple[str, ...]:
+        """Return those of some resources that stand for devices of a class."""
+        classes = self.handle.devices.classes
+        if not len(classes):
+            return ()
+        return tuple(name for name in resources if classes.for_resource(name) is not None)
+
+    def _stands_for_resource(
+        self, pod: moorage.Pod, _before: object, _after: object
+    ) -> moorage.QueueingHint:
+        asked = self._for_devices(self._wanted(moorage.PodInfo(pod)))
+        return moorage.QueueingHint.QUEUE if asked else moorage.QueueingHint.SKIP
 
     def _ignores(self, resource: str) -> bool:
         return is_extended(resource) and (
