@@ -20,6 +20,7 @@ from moorage.cache.budgets import BudgetStore
 from moorage.cache.changes import ChangeLog
 from moorage.cache.columns import CPU, MEMORY, PODS, NodeColumns
 from moorage.cache.devices import DeviceStore
+from moorage.cache.facts import Facts
 from moorage.cache.images import ImageIndex
 from moorage.cache.interning import InternedColumn
 from moorage.cache.labels import LabelColumns
@@ -69,7 +70,7 @@ class ClusterCache:
         self.namespaces = NamespaceTable()
         self.workloads = WorkloadStore()
         self.budgets = BudgetStore()
-        self.facts: dict[str, int] = dict.fromkeys(
+        self.facts = Facts(
             (
                 "nodes",
                 "images",
@@ -77,8 +78,7 @@ class ClusterCache:
                 "workloads",
                 *FACT_OF_KIND.values(),
                 *FACT_OF_STORAGE.values(),
-            ),
-            0,
+            )
         )
         self.storage = StorageStore(self.facts)
         self.volume_users = VolumeUsers(_FIRST_CAPACITY)
@@ -121,7 +121,7 @@ class ClusterCache:
 
         Pods do not change it, but for those whose unknown nodes need more room than there is.
         """
-        return self.node_changes.end, sum(self.facts.values()) + self.columns.capacity
+        return self.node_changes.end, self.facts.version + self.columns.capacity
 
     @property
     def row_count(self) -> int:

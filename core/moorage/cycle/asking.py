@@ -55,8 +55,16 @@ class Asker:
 
     def sign(self, hooks: Sequence[Hook], info: PodInfo) -> tuple[Hashable | None, ...]:
         """Ask for fragments; None where a plugin cannot sign the pod."""
-        pod = info.pod
-        signature = tuple([self._call(hook, pod, info) for hook in hooks])
+        pod, activity = info.pod, self._activity
+        activity.hook = "sign"
+        fragments: list[Hashable | None] = []
+        try:
+            for hook in hooks:
+                activity.plugin = hook.plugin
+                fragments.append(hook.call(pod, info))
+        except Exception as error:
+            raise self._framework.fault(hooks[len(fragments)], error) from error
+        signature = tuple(fragments)
         try:
             hash(signature)
         except TypeError:
