@@ -75,7 +75,8 @@ def pre_enqueue(pod: Pod) -> Verdict | None:
 
     Called whenever a pod is about to become active. A refusal keeps the pod aside, at no cost,
     until it changes or an event comes that this plugin registered; the reason is shown in the
-    pod's PodScheduled condition. An exception counts as a refusal with the fault as reason.
+    pod's PodScheduled condition (NotReadyForScheduling), unless there is none, or the pod has
+    scheduling gates. An exception counts as a refusal with the fault as reason (SchedulerError).
     """
 
 
