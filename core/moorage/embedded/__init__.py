@@ -1,7 +1,7 @@
 """An in-memory Kubernetes API server over real HTTP, for running without a cluster.
 
 In: the part of the API that a scheduler, kubectl and tests use, equal to what a real kube-apiserver
-answers; stand-ins for kubelets, the volume controller and CSI provisioners; loading manifests, with a
+answers; stand-ins for kubelets, the volume controller, CSI provisioners and the resource claim controller; loading manifests, with a
 stand-in for the workload controllers.
 Out: authorization, field owners (``managedFields``), protobuf, admission webhooks, other
 controllers, persistence. It may import `moorage.model`, `moorage.volume_controller` and
@@ -11,7 +11,7 @@ A request's way: `server` (listens, tells who asks) → `paths` (what the URL is
 `queries` (what is asked) → `registry` (the rules of writing: `defaults`, `admission`, `revisions`,
 `rules/`) or `listing` → `shelf` (one resource's versions and history) → `watching` and
 `watch_stream` (who is told). `served` is the table of resources; `kubelet`, `volumes` (with
-`ephemeral_claims`) and `workloads` stand in for what else runs in a cluster.
+`ephemeral_claims`), `device_claims` and `workloads` stand in for what else runs in a cluster.
 """
 
 from __future__ import annotations

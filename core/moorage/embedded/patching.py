@@ -30,6 +30,8 @@ MERGE_KEYS: dict[str, tuple[str, ...]] = {
     "ownerReferences": ("uid",),
     "podIPs": ("ip",),
     "ports": ("containerPort", "port"),
+    "reservedFor": ("uid",),
+    "resourceClaimStatuses": ("name",),
     "resourceClaims": ("name",),
     "schedulingGates": ("name",),
     "secrets": ("name",),

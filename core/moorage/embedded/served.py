@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moorage.embedded import defaults
+from moorage.embedded.device_claims import fill_claim, fill_template
 from moorage.embedded.event_forms import from_core, to_core
 from moorage.embedded.resources import VERBS, Resource
 from moorage.embedded.rules.events import check_core_event, check_new_event
@@ -244,6 +245,8 @@ def _scheduling_rows() -> tuple[Resource, ...]:
             "ResourceClaim",
             subresources=("status",),
             returns_deleted=True,
+            fill=fill_claim,
+            reset_status=defaults.forget_status,
         ),
         Resource(
             "resource.k8s.io",
@@ -251,6 +254,7 @@ def _scheduling_rows() -> tuple[Resource, ...]:
             "resourceclaimtemplates",
             "ResourceClaimTemplate",
             returns_deleted=True,
+            fill=fill_template,
         ),
         Resource(
             "resource.k8s.io",
