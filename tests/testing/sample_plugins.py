@@ -46,7 +46,7 @@ class Rank(moorage.Plugin):
         return moorage.Verdict.unschedulable(REASON) if node.node.spec.unschedulable else None
 
     @moorage.hookimpl
-    def score_nodes(self, nodes: moorage.NodesView) -> NDArray[np.float64]:
+    def score_nodes(self, nodes: moorage.NodesView) -> NDArray[Any]:
         """Read the label."""
         return nodes.map_label(self.args.label, _number)
 
@@ -65,7 +65,7 @@ class Untrue(Rank):
     """Declares that pods do not matter, and looks at them."""
 
     @moorage.hookimpl
-    def score_nodes(self, nodes: moorage.NodesView) -> NDArray[np.int64]:
+    def score_nodes(self, nodes: moorage.NodesView) -> NDArray[Any]:
         """Count pods."""
         return nodes.pod_count
 

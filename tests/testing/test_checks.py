@@ -33,7 +33,7 @@ class Blind(Rank):
     """Looks at the pod, and signs that it does not."""
 
     @moorage.hookimpl
-    def score(self, pod: moorage.Pod, node: moorage.NodeInfo) -> float:
+    def score(self, pod: moorage.Pod, node: moorage.NodeInfo) -> float:  # type: ignore[override]
         """Look at both."""
         return len(pod.metadata.labels) + len(node.labels)
 
