@@ -121,6 +121,7 @@ class Registry:
             advice = f"did you mean {near[0]!r}?" if near else "install the package that has it"
             raise PluginError(f"plugin {name!r} is not installed; {advice}")
         if len(sources) > 1:
+            sources = sorted(sources, key=lambda source: source.origin)
             origins = " and ".join(source.origin for source in sources)
             raise PluginError(
                 f"plugin {name!r} is offered by {origins}; uninstall all but one of them, or "
