@@ -209,11 +209,12 @@ class Writer:
             self._ledger.written(await change_claim(self._handle.client, newest, without))
 
     async def _deallocate(self, claim: ResourceClaim, pod: moorage.Pod) -> None:
-        nothing = {"status": {"allocation": None, "reservedFor": None, "devices": None}}
-
         def emptied(version: ResourceClaim) -> tuple[str, dict[str, Any]] | None:
             used = any(one.uid != pod.metadata.uid for one in version.status.reserved_for)
-            return None if used or version.status.allocation is None else ("status", nothing)
+            if used or version.status.allocation is None:
+                return None
+            fields = ["allocation", "reservedFor", *(["devices"] if version.status.devices else [])]
+            return "status", {"status": dict.fromkeys(fields)}
 
         try:
             async with self._ledger.lock(claim.metadata.uid):
