@@ -368,6 +368,24 @@ async def test_pauses_begin_anew_after_a_healthy_period(
     assert all(0.8 <= nap <= 1.6 for nap in naps.taken)
 
 
+async def test_pauses_begin_anew_after_a_watch_that_brought_something(
+    server: FakeServer, reflector: Reflector[Thing], naps: Naps
+) -> None:
+    """Nobody stays blind for a minute after a server that was away is well again."""
+    refusals = [server.refuse(500)] * 6
+    server.on("GET", LIST, *refusals, server.json(page()), server.refuse(500), server.json(page()))
+    server.on(
+        "WATCH",
+        LIST,
+        server.lines(event("ADDED", "a", 11), expired()),
+        server.lines(event("ADDED", "b", 12), hold=True),
+    )
+    await follow(reflector, 2)
+    *growing, last = naps.taken
+    assert max(growing) > 20
+    assert last <= 1.6
+
+
 async def test_overload_of_a_watch_keeps_the_version(
     server: FakeServer, reflector: Reflector[Thing], naps: Naps
 ) -> None:

@@ -24,7 +24,7 @@ from moorage_builtin.default_binder import DefaultBinder
 
 WRITES = Path(__file__).parent.parent / "data" / "wire" / "kube-scheduler-writes-1.36.json"
 _ROOM = 20
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 _KINDS = ("/binding", "/events.k8s.io/", "/status")
 
 

@@ -158,6 +158,9 @@ class Reflector(Generic[T]):
         except MoorageError as error:
             failure = error
             self._note(error)
+        if watching and fruitful:
+            # The server is well again. A list alone says less: it may be all that works, and is dear.
+            self._backoff.reset()
         fruitful = fruitful or (watching and self._clock() - begun >= _SHORT_WATCH_SECONDS)
         if _is_end_of_watch(failure) and fruitful:
             return

@@ -175,6 +175,8 @@ class EmbeddedApiServer:
             if error.retry_after is not None:
                 response.headers["Retry-After"] = str(int(error.retry_after))
             return response
+        except ConnectionResetError:
+            return web.Response()  # the client has left; nobody will read this
         except web.HTTPRequestEntityTooLarge:
             too_large = StatusError(
                 f"Request entity too large: limit is {_LARGEST_BODY}",

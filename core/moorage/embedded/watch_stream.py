@@ -72,8 +72,6 @@ class WatchStreams:
             await self._follow(response, watch, lines, _seconds(request))
         except StatusError as error:
             await response.write(_line("ERROR", _encode(error.as_status())))
-        except ConnectionResetError:
-            return response  # the client has left in the middle of a line
         await response.write_eof()
         return response
 
