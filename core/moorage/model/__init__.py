@@ -19,6 +19,13 @@ from moorage.model.affinity import (
     WeightedPodAffinityTerm,
 )
 from moorage.model.affinity_terms import AffinityTerm, AffinityTerms, TermKind, affinity_terms
+from moorage.model.devices import (
+    Device,
+    DeviceClass,
+    DeviceObject,
+    ResourceClaim,
+    ResourceSlice,
+)
 from moorage.model.disruption import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
@@ -97,6 +104,9 @@ __all__ = [
     "Container",
     "ContainerImage",
     "ContainerPort",
+    "Device",
+    "DeviceClass",
+    "DeviceObject",
     "EventResource",
     "HostPort",
     "InvalidQuantityError",
@@ -131,7 +141,9 @@ __all__ = [
     "ReplicationController",
     "Requests",
     "Requirement",
+    "ResourceClaim",
     "ResourceRequirements",
+    "ResourceSlice",
     "Selector",
     "Service",
     "StatefulSet",

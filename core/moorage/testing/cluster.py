@@ -1,4 +1,4 @@
-"""A cluster in memory, for tests: nodes, pods, services, volumes, custom objects, a clock."""
+"""A cluster in memory, for tests: nodes, pods, services, volumes, devices, custom objects, a clock."""
 
 from __future__ import annotations
 
@@ -11,12 +11,23 @@ import numpy as np
 from moorage.cache import ClusterCache, NodesView
 from moorage.framework.handle import Services
 from moorage.framework.informing import InformedKind
-from moorage.model import Namespace, Node, Pod, PodInfo, StorageObject, Workload
+from moorage.model import (
+    DeviceClass,
+    DeviceObject,
+    Namespace,
+    Node,
+    Pod,
+    PodInfo,
+    ResourceClaim,
+    ResourceSlice,
+    StorageObject,
+    Workload,
+)
 from moorage.testing.objects import make_namespace, make_node
 
 __all__ = ["Clock", "Cluster", "KubeObject", "RecordedEvent"]
 
-KubeObject: TypeAlias = Node | Pod | Namespace | Workload | StorageObject
+KubeObject: TypeAlias = Node | Pod | Namespace | Workload | StorageObject | DeviceObject
 """What a cluster can be given; a pod must be on a node."""
 
 
@@ -114,6 +125,12 @@ class Cluster:
                 self.cache.add_pod(PodInfo(item))
             elif isinstance(item, get_args(Workload)):
                 self.cache.set_workload(cast("Workload", item))
+            elif isinstance(item, ResourceClaim):
+                self.cache.devices.claims.put(item)
+            elif isinstance(item, ResourceSlice):
+                self.cache.devices.slices.put(item)
+            elif isinstance(item, DeviceClass):
+                self.cache.devices.classes.put(item)
             else:
                 self.cache.storage.put(cast("StorageObject", item))
 
