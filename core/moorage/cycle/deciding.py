@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from moorage.cache import ClusterCache
 from moorage.cycle.asking import Asker
-from moorage.cycle.attempt import Attempt, Nominator, Profile
+from moorage.cycle.attempt import Attempt
 from moorage.cycle.decision import Decision
+from moorage.cycle.filtering import Nominator, Profile
 from moorage.cycle.kept import KeptAnswers
 from moorage.cycle.steps import Plan
 from moorage.cycle.timing import CycleTimes

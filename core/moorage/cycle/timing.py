@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from moorage.cycle.attempt import Attempt, Profile
+from moorage.cycle.attempt import Attempt
 from moorage.cycle.decision import Decision
+from moorage.cycle.filtering import Profile
 from moorage.framework.verdict import Code
 
 __all__ = ["CycleTimes"]
