@@ -63,7 +63,9 @@ class CombinedAnswers:
         self._freshness = Freshness(cluster, Depends(node=True, pods=True))
         self._filter_versions: dict[PluginAnswers, int] = {}
         self._standing = self._scored_standing = self._summed_standing = (-1, -1)
-        # Weighted scores, a row a scoring plugin, in the order of `_scores`.
+        # Weighted scores, a row a scoring plugin, in the order of `_scores`; only those at
+        # `_scoring` mean anything.
+        self._scoring = _NONE
         self._parts: NDArray[np.integer[Any]] = np.zeros((0, 0), dtype=plan.score_dtype)
         self._seen: list[tuple[int, int] | None] = [None] * len(self._scores)
         self._changed: list[NDArray[np.intp]] = []
@@ -151,17 +153,28 @@ class CombinedAnswers:
         for index in range(len(self._scores)) if anew else self._moving_parts:
             everything |= self._refresh_part(index, self._scores[index], info, rows)
         if everything or len(self.total) != capacity:
-            self.total = np.add.reduce(self._parts, dtype=self._parts.dtype)
-            np.putmask(self.total, ~self.passes, NOT_FEASIBLE)
+            self._sum_all()
         elif rows.size == 1:
             row = int(rows[0])
-            self.total[row] = self._parts[:, row].sum() if self.passes[row] else NOT_FEASIBLE
+            total = self._parts[self._scoring, row].sum() if self.passes[row] else NOT_FEASIBLE
+            self.total[row] = total
         elif rows.size:
-            total = np.add.reduce(self._parts[:, rows], dtype=self._parts.dtype)
+            parts = self._parts[self._scoring[:, np.newaxis], rows]
+            total = np.add.reduce(parts, dtype=self._parts.dtype)
             self.total[rows] = np.where(self.passes[rows], total, NOT_FEASIBLE)
         self._changed.clear()
         self._flipped = False
         self._passing_rows = None
+
+    def _sum_all(self) -> None:
+        """Sum the parts of the plugins that score this pod; of most pods, some do not."""
+        scoring = [index for index, entry in enumerate(self._scores) if entry.raw is not None]
+        self._scoring = np.array(scoring, dtype=np.intp)
+        total = np.zeros(len(self.passes), dtype=self._parts.dtype)
+        for index in scoring:
+            total += self._parts[index]
+        np.putmask(total, ~self.passes, NOT_FEASIBLE)
+        self.total = total
 
     def scores_on(self, rows: NDArray[np.intp]) -> dict[Step, NDArray[np.int64]]:
         """Return the weighted scores (k,) int64 by plugin that `total` was last made of."""
@@ -199,7 +212,6 @@ class CombinedAnswers:
         part, weight = self._parts[index], entry.step.weight
         anew = seen is None or seen[0] != now[0]
         if entry.raw is None:
-            part[:] = 0
             return anew
         if entry.step.normalize is None:
             if anew:

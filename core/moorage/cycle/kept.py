@@ -84,8 +84,8 @@ class KeptAnswers:
         room = max(1, self._budget // 2 // (capacity * (9 + 8 * len(self._plan.scores))))
         while len(self._combined) > room:
             self._combined.popitem(last=False)
-        # A quarter more than can be in use, so that it is not looked through each time.
-        if len(self._answers) * 4 > 5 * room * max(1, len(self._plan.shared)):
+        # Twice what can be in use, so that it is not looked through each time.
+        if len(self._answers) > 2 * room * max(1, len(self._plan.shared)):
             used = {
                 id(entry)
                 for combined in self._combined.values()
