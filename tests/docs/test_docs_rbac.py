@@ -119,7 +119,10 @@ async def test_a_run_asks_for_nothing_that_is_not_allowed(
         Asked("delete", "", "pods"),
         Asked("update", "coordination.k8s.io", "leases"),
         Asked("patch", "events.k8s.io", "events"),
-        # There are no devices in the quickstart; `binding` is what a server checks beside `status`.
+        # Nor are there claims, or devices, in the quickstart.
+        Asked("patch", "", "persistentvolumes"),
+        Asked("patch", "", "persistentvolumeclaims"),
+        # `binding` is what a server checks beside `status`.
         *(
             Asked(verb, "resource.k8s.io", "resourceclaims")
             for verb in ("get", "patch", "create", "delete")
