@@ -30,7 +30,8 @@ def install(folder: Path, site: Path) -> None:
         for group, points in groups.items()
     ]
     (info / "entry_points.txt").write_text("\n\n".join(sections) + "\n", encoding="utf-8")
-    (site / f"{stem}.pth").write_text(f"{folder}\n", encoding="utf-8")
+    code = folder / "src" if (folder / "src").is_dir() else folder
+    (site / f"{stem}.pth").write_text(f"{code}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
