@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 from tests.api_proxy import ApiProxy
 from tests.runner.conftest import Cluster
+from tests.runner.test_preemption import priority_class
 from tests.runner.test_runner import eventually
 
+import moorage
 from moorage.embedded import EmbeddedApiServer
+from moorage_builtin.default_preemption import DefaultPreemption
 from moorage_builtin.volume_binding import VolumeBinding, VolumeBindingArgs
+from moorage_builtin.volume_restrictions import VolumeRestrictions
 
 HOST = "kubernetes.io/hostname"
 BOUND = "pv.kubernetes.io/bind-completed"
@@ -70,20 +74,20 @@ def volume(cluster: Cluster, name: str, host: str) -> None:
     cluster.store.patch("persistentvolumes", name, status, subresource="status")
 
 
-def claim(cluster: Cluster, name: str) -> None:
+def claim(cluster: Cluster, name: str, *, mode: str = "ReadWriteOnce") -> None:
     """Create a claim of the class ``wait``."""
     spec = {
-        "accessModes": ["ReadWriteOnce"],
+        "accessModes": [mode],
         "storageClassName": "wait",
         "resources": {"requests": {"storage": "1Gi"}},
     }
     create(cluster, "PersistentVolumeClaim", name, metadata={"namespace": "default"}, spec=spec)
 
 
-def pod(cluster: Cluster, name: str, claim_name: str) -> None:
+def pod(cluster: Cluster, name: str, claim_name: str, **spec: Any) -> None:  # noqa: ANN401 - JSON
     """Create a pod that uses a claim."""
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": claim_name}}]
-    cluster.pod(name, cpu="100m", volumes=volumes)
+    cluster.pod(name, cpu="100m", volumes=volumes, **spec)
 
 
 def claim_of(cluster: Cluster, name: str) -> dict[str, Any]:
@@ -225,6 +229,31 @@ async def test_a_pod_that_is_deleted_on_its_way_leaves_its_volume_to_others(
         await eventually(
             lambda: (volume_of(alone, "v")["spec"].get("claimRef") or {}).get("name") == "d"
         )
+
+
+async def test_a_pod_makes_room_by_ending_the_one_that_has_its_claim(cluster: Cluster) -> None:
+    """A claim for one pod alone: the less important pod gives it up, on whatever node it is."""
+    cluster.node("n0")
+    storage_class(cluster, "csi.example.com")
+    claim(cluster, "c", mode="ReadWriteOncePod")
+    priority_class(cluster, "high", 1000)
+    pod(cluster, "low", "c", terminationGracePeriodSeconds=0)
+    plugins: dict[str, type[moorage.Plugin]] = {
+        "Restrictions": VolumeRestrictions,
+        "VolumeBinding": VolumeBinding,
+        "Preemption": DefaultPreemption,
+    }
+
+    async with cluster.running(cluster.runner(**plugins)):
+        await eventually(lambda: cluster.node_of("low") == "n0")
+        pod(cluster, "second", "c")
+        await eventually(lambda: "already in-use" in cluster.condition("second").get("message", ""))
+        pod(cluster, "important", "c", priorityClassName="high")
+        await eventually(lambda: cluster.node_of("important") == "n0")
+
+    names = {one["metadata"]["name"] for one in cluster.store.list("pods")}
+    assert names == {"important", "second"}
+    assert cluster.node_of("second") == ""
 
 
 async def test_a_class_that_is_made_later_brings_its_pods_back(cluster: Cluster) -> None:
