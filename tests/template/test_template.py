@@ -82,6 +82,7 @@ def test_what_it_writes_passes_its_tests_and_is_clean(tmp_path: Path) -> None:
 
 
 @pytest.mark.packaging
+@pytest.mark.slow
 def test_every_combination_passes_its_tests_and_is_clean(tmp_path: Path) -> None:
     """Every point alone, every pair, and all of them."""
     packages = render_all(tmp_path / "packages", combinations_of_all())
