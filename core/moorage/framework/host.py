@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -19,10 +20,13 @@ from moorage.cache.cluster import ClusterCache
 from moorage.errors import PluginError
 from moorage.framework.plugin import Depends, Plugin, PluginArgs
 from moorage.framework.points import HOOK_ARGUMENTS, hooks_of, may_be_async
+from moorage.framework.renames import accept_old_names
 
 __all__ = ["GROUP", "PluginSource", "Registry", "discover", "moorage_version", "worded"]
 
 GROUP = "moorage.plugins"
+
+_logger = logging.getLogger(__name__)
 
 _BY_NAME_ONLY = frozenset({inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD})
 
@@ -48,6 +52,16 @@ class PluginSource:
         """Import the plugin and check its hooks; PluginError says what is wrong with it."""
         if not self._loaded:
             found = self.plugin if self.plugin is not None else self._import()
+            for old, new, until in accept_old_names(found):
+                _logger.warning(
+                    "Plugin %r of %s implements hook %r, which is called %r now; rename it before "
+                    "Moorage %s",
+                    self.name,
+                    self.origin,
+                    old,
+                    new,
+                    until,
+                )
             _check_declarations(found, self)
             _check_hooks(found, self)
             self._loaded.append(found)
