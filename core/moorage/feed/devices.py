@@ -45,6 +45,10 @@ class ResourceClaimFeed(_Telling[ResourceClaim]):
         """Return namespace and name."""
         return item.metadata.namespace, item.metadata.name
 
+    def identity_by(self, namespace: str, name: str, uid: str) -> tuple[str, str]:  # noqa: ARG002 - what it goes by
+        """Return the same by metadata."""
+        return namespace, name
+
     def identities(self) -> Iterable[tuple[str, str]]:
         """Return namespace and name of all claims."""
         return [self.identity(claim) for claim in self._devices.claims]
@@ -78,6 +82,10 @@ class ResourceSliceFeed(_Telling[ResourceSlice]):
         """Return the slice's name."""
         return item.metadata.name
 
+    def identity_by(self, namespace: str, name: str, uid: str) -> str:  # noqa: ARG002 - what it goes by
+        """Return the same by metadata."""
+        return name
+
     def identities(self) -> Iterable[str]:
         """Return the names of all slices."""
         return [one.metadata.name for one in self._devices.slices]
@@ -101,6 +109,10 @@ class DeviceClassFeed(_Telling[DeviceClass]):
     def identity(self, item: DeviceClass) -> str:
         """Return the class's name."""
         return item.metadata.name
+
+    def identity_by(self, namespace: str, name: str, uid: str) -> str:  # noqa: ARG002 - what it goes by
+        """Return the same by metadata."""
+        return name
 
     def identities(self) -> Iterable[str]:
         """Return the names of all classes."""

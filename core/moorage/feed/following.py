@@ -115,6 +115,10 @@ class Feed(ABC, Generic[T]):
         """Return what stays the same in all versions of an object."""
 
     @abstractmethod
+    def identity_by(self, namespace: str, name: str, uid: str) -> Hashable:
+        """Return the same by what an object's metadata say; `namespace` may be empty."""
+
+    @abstractmethod
     def identities(self) -> Iterable[Hashable]:
         """Return the identities of all objects that are known."""
 

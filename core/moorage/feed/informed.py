@@ -27,6 +27,10 @@ class InformedFeed(Feed[_Object]):
         metadata = item.get("metadata", {})
         return metadata.get("namespace", ""), metadata.get("name", "")
 
+    def identity_by(self, namespace: str, name: str, uid: str) -> tuple[str, str]:  # noqa: ARG002 - what it goes by
+        """Return the same by metadata."""
+        return namespace, name
+
     def identities(self) -> Iterable[tuple[str, str]]:
         """Return namespace and name of all objects."""
         return [self.identity(item) for item in self._informer]

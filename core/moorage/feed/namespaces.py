@@ -28,6 +28,10 @@ class NamespaceFeed(Feed[Namespace]):
         """Return the namespace's name."""
         return item.metadata.name
 
+    def identity_by(self, namespace: str, name: str, uid: str) -> str:  # noqa: ARG002 - what it goes by
+        """Return the same by metadata."""
+        return name
+
     def identities(self) -> Iterable[str]:
         """Return the names of all namespaces."""
         return tuple(self._cluster.namespaces)

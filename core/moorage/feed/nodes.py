@@ -38,6 +38,10 @@ class NodeFeed(Feed[Node]):
         """Return the node's name: a node made anew takes over its pods."""
         return item.metadata.name
 
+    def identity_by(self, namespace: str, name: str, uid: str) -> str:  # noqa: ARG002 - what it goes by
+        """Return the same by metadata."""
+        return name
+
     def identities(self) -> Iterable[str]:
         """Return the names of all nodes."""
         return self._nodes

@@ -63,6 +63,10 @@ class PodFeed(Feed[Pod]):
         """Return the pod's uid: a namesake made anew is another pod."""
         return item.metadata.uid
 
+    def identity_by(self, namespace: str, name: str, uid: str) -> str:  # noqa: ARG002 - what it goes by
+        """Return the same by metadata."""
+        return uid
+
     def identities(self) -> Iterable[str]:
         """Return the uids of all pods."""
         return self._pods

@@ -42,6 +42,10 @@ class WorkloadFeed(Feed[W], Generic[W]):
         """Return the workload's kind, namespace and name."""
         return identity_of(item)
 
+    def identity_by(self, namespace: str, name: str, uid: str) -> WorkloadIdentity:  # noqa: ARG002 - what it goes by
+        """Return the same by metadata."""
+        return cast("WorkloadIdentity", (self._kind, namespace, name))
+
     def identities(self) -> Iterable[WorkloadIdentity]:
         """Return the identities of all workloads of this kind."""
         return [
@@ -77,6 +81,10 @@ class BudgetFeed(Feed[PodDisruptionBudget]):
     def identity(self, item: PodDisruptionBudget) -> tuple[str, str]:
         """Return the budget's namespace and name."""
         return item.metadata.namespace, item.metadata.name
+
+    def identity_by(self, namespace: str, name: str, uid: str) -> tuple[str, str]:  # noqa: ARG002 - what it goes by
+        """Return the same by metadata."""
+        return namespace, name
 
     def identities(self) -> Iterable[tuple[str, str]]:
         """Return the identities of all budgets."""
@@ -114,6 +122,10 @@ class StorageFeed(Feed[S], Generic[S]):
     def identity(self, item: S) -> tuple[str, str]:
         """Return the object's namespace, empty where its kind has none, and its name."""
         return item.metadata.namespace, item.metadata.name
+
+    def identity_by(self, namespace: str, name: str, uid: str) -> tuple[str, str]:  # noqa: ARG002 - what it goes by
+        """Return the same by metadata."""
+        return namespace, name
 
     def identities(self) -> Iterable[tuple[str, str]]:
         """Return the identities of all objects of this kind."""

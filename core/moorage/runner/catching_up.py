@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
 
 import msgspec
 
@@ -41,7 +41,7 @@ async def has_caught_up(client: ApiClient, watch: Watch) -> bool:
     Raises ApiError, UnreachableError.
     """
     newest = 0
-    identities: set[Any] = set()
+    identities: set[Hashable] = set()
     params = {**watch.params, "limit": str(_PAGE)}
     while True:
         body = await client.request("GET", watch.reflector.resource.path(), params=params)
@@ -50,7 +50,7 @@ async def has_caught_up(client: ApiClient, watch: Watch) -> bool:
             # Resource versions compare as numbers, by the API's promise since 1.35 (KEP-5504).
             newest = max(newest, int(item.metadata.resource_version))
             meta = item.metadata
-            identities |= {meta.uid, meta.name, (meta.namespace, meta.name)}
+            identities.add(watch.feed.identity_by(meta.namespace, meta.name, meta.uid))
         if not page.metadata.next_page:
             break
         params = {**params, "continue": page.metadata.next_page}
