@@ -14,6 +14,7 @@ from moorage.embedded.admission import INITIAL_NAMESPACES, INITIAL_PRIORITY_CLAS
 from moorage.embedded.clock import Clock, SystemClock
 from moorage.embedded.device_claims import DeviceClaimStandIn
 from moorage.embedded.discovery import AGGREGATED, SERVER_VERSION, Discovery
+from moorage.embedded.disruption import DisruptionStandIn
 from moorage.embedded.kubelet import Kubelet
 from moorage.embedded.openapi import openapi_document, openapi_index
 from moorage.embedded.paths import read_path
@@ -43,8 +44,9 @@ class EmbeddedApiServer:
     """A Kubernetes API server in memory, on loopback: ``async with EmbeddedApiServer() as server``.
 
     `port` 0 takes a free one. With a `token` every request has to bear it. `kubelet` runs the
-    stand-in for kubelets, `volumes` that for the volume controller and CSI provisioners, `device_claims` that for the resource claim
-    controller. `history` is the number of changes of each resource that a watch may
+    stand-in for kubelets, `volumes` that for the volume controller and CSI provisioners,
+    `device_claims` that for the resource claim controller, `disruption` that for the status of
+    PodDisruptionBudgets. `history` is the number of changes of each resource that a watch may
     start behind; older versions are answered with 410. A watch with bookmarks gets one after
     `bookmark_seconds` of quiet. `first_version` is the least
     resourceVersion to start from; watches cannot begin before the start.
@@ -59,6 +61,7 @@ class EmbeddedApiServer:
         kubelet: bool = True,
         volumes: bool = True,
         device_claims: bool = True,
+        disruption: bool = True,
         history: int = 50_000,
         bookmark_seconds: float = 60.0,
         first_version: int = 1,
@@ -79,6 +82,7 @@ class EmbeddedApiServer:
         self._kubelet = Kubelet(self.store) if kubelet else None
         self._volumes = VolumeStandIn(self.store) if volumes else None
         self._device_claims = DeviceClaimStandIn(self.store) if device_claims else None
+        self._disruption = DisruptionStandIn(self.store) if disruption else None
         self._runner: web.ServerRunner | None = None
         _fill(self.store)
         registry.open_shelves(first_version)
@@ -144,6 +148,8 @@ class EmbeddedApiServer:
             self._volumes.start()
         if self._device_claims:
             self._device_claims.start()
+        if self._disruption:
+            self._disruption.start()
         return self
 
     async def __aexit__(
@@ -159,6 +165,8 @@ class EmbeddedApiServer:
             await self._volumes.stop()
         if self._device_claims:
             await self._device_claims.stop()
+        if self._disruption:
+            await self._disruption.stop()
         self._watches.close()
         if self._runner:
             await self._runner.cleanup()
