@@ -122,17 +122,25 @@ class Recording:
         self.family = path.name.partition(".")[0]
 
     def scenarios(self) -> Iterator[Scenario]:
-        """Read scenario after scenario; RecordingError names the file and line at fault."""
+        """Read scenario after scenario; RecordingError names the file and line at fault.
+
+        A file without any is refused: comparing nothing would pass for equality.
+        """
         decoder = msgspec.json.Decoder(Scenario)
+        is_empty = True
         for number, line in enumerate(self._lines(), start=1):
             if not line.strip():
                 continue
             try:
-                yield decoder.decode(line)
+                scenario = decoder.decode(line)
             except msgspec.DecodeError as error:
                 raise RecordingError(
                     f"{self.path}: line {number} is no scenario of recorded decisions: {error}"
                 ) from error
+            is_empty = False
+            yield scenario
+        if is_empty:
+            raise RecordingError(f"{self.path}: holds no scenario, so there is nothing to compare")
 
     def plugins(self) -> frozenset[str]:
         """Return the plugins that have a recorded score."""
@@ -159,6 +167,8 @@ class Recording:
 
 def read_recording(path: Path) -> Recording:
     """Open a recording; RecordingError where there is no such file."""
+    if path.is_dir():
+        raise RecordingError(f"{path}: is a folder; name the recordings in it, such as {path}/*.gz")
     if not path.is_file():
         raise RecordingError(f"{path}: no such file; name a recording such as resources.jsonl.gz")
     return Recording(path)

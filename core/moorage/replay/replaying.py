@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import msgspec
@@ -14,7 +15,8 @@ from moorage.framework.handle import Services
 from moorage.framework.profile import Framework
 from moorage.framework.queued_pod import QueuedPod
 from moorage.model.pod_info import PodInfo
-from moorage.model.pods import Pod, is_finished
+from moorage.model.pods import Pod, is_finished, pod_key
+from moorage.model.quantities import InvalidQuantityError
 from moorage.replay.comparing import Difference, differences, refused_only_by
 from moorage.replay.devices import allocate, compare_devices, fill_devices
 from moorage.replay.recording import Objects, RecordedStep, Recording, Scenario
@@ -62,7 +64,8 @@ class Report:
 def replay(recording: Recording, assemble: Assemble, missing: frozenset[str]) -> Report:
     """Replay all scenarios; `missing` are the plugins that are not installed here.
 
-    Raises RecordingError for a file that cannot be read or a pod of a profile that is not there.
+    Raises RecordingError for a file that cannot be read, a pod of a profile that is not there, and
+    a quantity that is none.
     """
     report = Report(recording.family)
     for scenario in recording.scenarios():
@@ -71,21 +74,33 @@ def replay(recording: Recording, assemble: Assemble, missing: frozenset[str]) ->
     return report
 
 
+@contextmanager
+def _placed(place: str) -> Iterator[None]:
+    """Say in which recorded object a quantity is wrong: a real API server would have refused it."""
+    try:
+        yield
+    except InvalidQuantityError as error:
+        raise RecordingError(f"{place}: {error}") from error
+
+
 def _replay_scenario(
     scenario: Scenario, assemble: Assemble, missing: frozenset[str], recording: Recording
 ) -> Iterator[StepReport]:
     services = Services()
     cluster = services.cluster
-    _fill(cluster, scenario.objects)
+    place = f"{recording.path}: scenario {scenario.scenario}"
+    _fill(cluster, scenario.objects, place)
     names = {step.pod.spec.scheduler_name for step in scenario.steps}
     frameworks = assemble(services, names)
     cycles = {name: Cycle(profile, cluster) for name, profile in frameworks.items()}
     for number, step in enumerate(scenario.steps, start=1):
-        info = PodInfo(_with_uid(step.pod))
+        pod = _with_uid(step.pod)
+        with _placed(f"{place}, step {number}: pod {pod_key(pod)}"):
+            info = PodInfo(pod)
         cycle = cycles.get(step.pod.spec.scheduler_name)
         if cycle is None:
             raise RecordingError(
-                f"{recording.path}: scenario {scenario.scenario}, step {number}: pod {info.key} "
+                f"{place}, step {number}: pod {info.key} "
                 f"names profile {step.pod.spec.scheduler_name!r}, which the configuration lacks"
             )
         decision = cycle.decide(QueuedPod(info, timestamp=0.0), details=True)
@@ -100,12 +115,13 @@ def _replay_scenario(
         _go_on(services, step, info)
 
 
-def _fill(cluster: ClusterCache, objects: Objects) -> None:
+def _fill(cluster: ClusterCache, objects: Objects, place: str) -> None:
     """Put in what was in the cluster before the first pod."""
     for namespace in objects.namespaces:
         cluster.set_namespace(namespace)
     for node in objects.nodes:
-        cluster.set_node(node)
+        with _placed(f"{place}: node {node.metadata.name}"):
+            cluster.set_node(node)
     for workload in objects.workloads:
         cluster.set_workload(workload)
     for item in objects.storage:
@@ -115,7 +131,8 @@ def _fill(cluster: ClusterCache, objects: Objects) -> None:
         cluster.budgets.put(budget)
     for pod in objects.pods:
         if pod.spec.node_name and not is_finished(pod):
-            cluster.add_pod(PodInfo(_with_uid(pod)))
+            with _placed(f"{place}: pod {pod_key(pod)}"):
+                cluster.add_pod(PodInfo(_with_uid(pod)))
 
 
 def _bound_later(

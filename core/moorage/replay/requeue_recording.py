@@ -50,10 +50,13 @@ def is_requeue_recording(path: Path) -> bool:
 
 
 def read_cases(path: Path) -> list[RequeueCase]:
-    """Read all cases; RecordingError where the file is none of this format."""
+    """Read all cases; RecordingError where the file is none of this format, or has no case."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=list[RequeueCase])
+        cases = msgspec.json.decode(path.read_bytes(), type=list[RequeueCase])
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
     except msgspec.DecodeError as error:
         raise RecordingError(f"{path}: is no list of requeueing cases: {error}") from error
+    if not cases:
+        raise RecordingError(f"{path}: holds no case, so there is nothing to compare")
+    return cases
