@@ -170,6 +170,14 @@ def test_what_a_configuration_asks_for_must_be_there_and_work(profile: str, sent
     assert _refused(f"profiles: [{{{profile}}}]") == sentence
 
 
+def test_extenders_are_refused() -> None:
+    """Pods would be placed as if they had no say, and nobody would notice."""
+    assert _refused("extenders: [{urlPrefix: 'http://x/'}]") == (
+        "c.yaml: extenders: HTTP extenders are not called by this version; "
+        "remove them or write the plugin in Python"
+    )
+
+
 def test_profiles_sort_the_one_queue_alike() -> None:
     """The second profile, here without PrioritySort, has to agree with the first."""
     only = "[{name: Other}, {name: DefaultBinder}]"

@@ -29,6 +29,12 @@ __all__ = ["Assembly", "assemble", "plugin_arguments"]
 
 Points = Mapping[str, Sequence[EnabledPlugin]]
 
+_EXTENDERS = Problem(
+    "extenders",
+    "HTTP extenders are not called by this version; remove them or write the plugin in Python",
+)
+"""Refused here and not on reading: what is wrong with an extender's fields is worth telling first."""
+
 
 class Assembly(NamedTuple):
     """What a configuration came to: a framework for each scheduler name, and what to tell the user.
@@ -48,9 +54,11 @@ def assemble(
     """Make the framework of each profile; all of them share `services`.
 
     Raises ConfigurationError, naming file, field and plugin, for a configured plugin that is not
-    installed, broken or enabled where it cannot be, and for arguments that a plugin refuses.
-    Raises PluginError where a default plugin is installed and broken.
+    installed, broken or enabled where it cannot be, for arguments that a plugin refuses, and for
+    extenders, which nobody would call. Raises PluginError where a default plugin is installed and broken.
     """
+    if configuration.extenders:
+        raise refusal([_EXTENDERS], file=configuration.file)
     resolved = [(profile, _points(profile, registry)) for profile in configuration.profiles]
     require_one_queue_sort(resolved)
     frameworks = {
