@@ -17,15 +17,24 @@ import msgspec
 
 from moorage.api.client import ApiClient
 from moorage.api.resources import RESOURCE_CLAIMS
-from moorage.errors import ApiError, LostAnswerError, NotLeadingError, UnreachableError
+from moorage.errors import ApiError, LostAnswerError, UnreachableError
 from moorage.model.devices import ResourceClaim
 
-__all__ = ["Change", "change_claim", "create_claim", "delete_claim"]
+__all__ = ["Change", "UnsettledError", "change_claim", "create_claim", "delete_claim"]
 
 _MERGE_PATCH = "application/merge-patch+json"
-_MOST_CONFLICTS = 10
+_MOST_FAILURES = 10
 _READ_DELAYS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each attempt to read; the last one for all after it."""
+
+
+class UnsettledError(UnreachableError):
+    """A patch of `claim` failed, and an earlier one to the same version may still arrive."""
+
+    def __init__(self, claim: ResourceClaim, error: Exception) -> None:
+        super().__init__(str(error))
+        self.claim = claim
+
 
 Change = Callable[[ResourceClaim], tuple[str, dict[str, Any]] | None]
 """Says for a version of a claim what to patch: ``status`` or nothing, and the patch; None: nothing."""
@@ -41,32 +50,29 @@ async def change_claim(
     """Patch a claim until `change` has nothing left to do; returns its newest version.
 
     `change` is asked anew for each version, so that it may be asked again after its patch went
-    through; what it raises goes to the caller. Raises ApiError, UnreachableError.
+    through; what it raises goes to the caller. Raises ApiError and UnreachableError; UnsettledError
+    where a patch whose answer was lost may still arrive.
     """
-    conflicts = 0
-    while (wanted := change(claim)) is not None:
-        subresource, patch = wanted
-        try:
-            claim = await _patch(client, claim, subresource, patch)
-        except NotLeadingError:
-            raise
-        except (LostAnswerError, UnreachableError) as error:
-            if not isinstance(error, LostAnswerError):
-                raise
-            claim = await _read(client, claim, sleep)
-        except ApiError as error:
-            if error.code == HTTPStatus.CONFLICT and conflicts < _MOST_CONFLICTS:
-                conflicts += 1
-                await sleep(0.01 * conflicts)
-                claim = await _read(client, claim, sleep)
-            elif error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-                # It says nothing about what reached the store.
-                newest = await _read(client, claim, sleep)
-                if newest.metadata.resource_version == claim.metadata.resource_version:
+    lost_at = ""
+    failures: list[Exception] = []
+    try:
+        while (wanted := change(claim)) is not None:
+            if len(failures) > _MOST_FAILURES:
+                raise failures[-1]
+            try:
+                claim = await _patch(client, claim, *wanted)
+            except (ApiError, UnreachableError) as error:
+                if _is_unclear(error):
+                    lost_at = claim.metadata.resource_version
+                elif not _is_conflict(error):
                     raise
-                claim = newest
-            else:
-                raise
+                failures.append(error)
+                await sleep(0.01 * len(failures))
+                claim = await _read(client, claim, sleep)
+    except (ApiError, UnreachableError) as error:
+        if lost_at and lost_at == claim.metadata.resource_version:
+            raise UnsettledError(claim, error) from error
+        raise
     return claim
 
 
@@ -99,6 +105,17 @@ async def delete_claim(client: ApiClient, claim: ResourceClaim) -> None:
     except ApiError as error:
         if error.code not in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
             raise
+
+
+def _is_unclear(error: Exception) -> bool:
+    """Say whether it is unknown what became of a request: a 5xx tells nothing of the store."""
+    if isinstance(error, ApiError):
+        return error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return isinstance(error, LostAnswerError)
+
+
+def _is_conflict(error: Exception) -> bool:
+    return isinstance(error, ApiError) and error.code == HTTPStatus.CONFLICT
 
 
 async def _patch(

@@ -6,7 +6,8 @@ A claim has what the API server says. It is ahead of that by what is on its way:
        ^                    |
        +-----unreserve------+
 
-Of each claim one version counts, the last one along this way that there is.
+Of each claim one version counts, the last one along this way that there is. Where an answer was
+lost and the pod failed, its devices are held back for as long as the write may still arrive.
 """
 
 from __future__ import annotations
@@ -63,6 +64,14 @@ class _PoolUse:
             del self.amounts[name]
 
 
+class _Doubt(NamedTuple):
+    """What a claim may come to have: a write to this version of it may arrive until then."""
+
+    version: int
+    results: tuple[DeviceResult, ...]
+    until: float
+
+
 class Ledger:
     """Which claims have which devices, of those in the API server and of those on their way."""
 
@@ -71,6 +80,7 @@ class Ledger:
         self._pending: dict[str, tuple[str, tuple[DeviceResult, ...]]] = {}
         """Claim -> the pod that it is being allocated for, and what; by uid."""
         self._assumed: dict[str, ResourceClaim] = {}
+        self._doubtful: dict[str, _Doubt] = {}
         self._counted: dict[str, tuple[DeviceResult, ...]] = {}
         self._use: dict[PoolKey, _PoolUse] = {}
         self._versions = 0
@@ -116,6 +126,17 @@ class Ledger:
             self.released.add(pod_uid)
             self._recount(uid)
 
+    def doubt(self, claim: ResourceClaim, results: Iterable[DeviceResult], until: float) -> None:
+        """Hold devices back that a claim may come to have, by the clock, or until it changes."""
+        self._doubtful[claim.metadata.uid] = _Doubt(_number(claim), tuple(results), until)
+        self._recount(claim.metadata.uid)
+
+    def forget_doubts(self, now: float) -> None:
+        """Give back devices whose claim can no longer come to have them."""
+        for uid in [uid for uid, doubt in self._doubtful.items() if doubt.until <= now]:
+            del self._doubtful[uid]
+            self._recount(uid)
+
     def written(self, claim: ResourceClaim, *, reserved_as: str = "") -> None:
         """Note a version that the API server accepted; the watch tells of it later, or has already.
 
@@ -126,6 +147,7 @@ class Ledger:
         if known is None or _number(known) < _number(claim):
             self._assumed[uid] = claim
         self._pending.pop(reserved_as or uid, None)
+        self._settle(claim)
         self._recount(reserved_as or uid)
         self._recount(uid)
 
@@ -171,7 +193,8 @@ class Ledger:
 
     def check_invariants(self) -> None:
         """Raise AssertionError where what is counted differs from what claims have."""
-        uids = self._claims.allocated.keys() | self._assumed.keys() | self._pending.keys()
+        uids = self._claims.allocated.keys() | self._assumed.keys()
+        uids |= self._pending.keys() | self._doubtful.keys()
         expected = {uid: self._results(uid) for uid in uids}
         if self._counted != {uid: results for uid, results in expected.items() if results}:
             raise AssertionError("what is counted differs from what claims have")
@@ -181,17 +204,28 @@ class Ledger:
         known = self._claims.by_uid(uid)
         if assumed is not None and (known is None or _number(known) >= _number(assumed)):
             del self._assumed[uid]
+        if known is None:
+            self._doubtful.pop(uid, None)
+        else:
+            self._settle(known)
         self._recount(uid)
         for happened in self._waiting:
             happened.set()
+
+    def _settle(self, claim: ResourceClaim) -> None:
+        """End a doubt: what was written to an older version can arrive no more."""
+        doubt = self._doubtful.get(claim.metadata.uid)
+        if doubt is not None and _number(claim) > doubt.version:
+            del self._doubtful[claim.metadata.uid]
 
     def _results(self, uid: str) -> tuple[DeviceResult, ...]:
         claim = self._assumed.get(uid) or self._claims.by_uid(uid)
         allocation = None if claim is None else claim.status.allocation
         if allocation is not None:
             return allocation.devices.results
-        pending = self._pending.get(uid)
-        return () if pending is None else pending[1]
+        pending, doubt = self._pending.get(uid), self._doubtful.get(uid)
+        known = () if pending is None else pending[1]
+        return known if doubt is None else (*known, *doubt.results)
 
     def _recount(self, uid: str) -> None:
         before, now = self._counted.pop(uid, ()), self._results(uid)

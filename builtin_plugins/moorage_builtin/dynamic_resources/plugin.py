@@ -77,6 +77,7 @@ class DynamicResources(moorage.Plugin):
         resources = self._resources(info)
         if not pod.spec.resource_claims and not resources:
             return moorage.SKIP
+        self._ledger.forget_doubts(self.handle.clock())
         try:
             claims = claims_of(pod, self._ledger)
             for claim in claims:
@@ -167,8 +168,8 @@ class DynamicResources(moorage.Plugin):
         self._writer.undo(pod, devices.claims, state.pop("written", None))
 
     @moorage.hookimpl
-    def pre_bind_pre_flight(self, state: moorage.CycleState) -> moorage.Verdict | None:
-        """Say that there is nothing to do for a pod without claims."""
+    async def pre_bind_pre_flight(self, state: moorage.CycleState) -> moorage.Verdict | None:
+        """Say that there is nothing to do for a pod without claims; async: no thread for each pod."""
         return moorage.SKIP if state.get(_DEVICES) is None else None
 
     @moorage.hookimpl

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import moorage
+from moorage.framework.hints import HintFunction
 from moorage.model.devices import ResourceClaim
 from moorage_builtin.dynamic_resources.ledger import Ledger
 from moorage_builtin.dynamic_resources.pod_claims import ClaimProblem, claims_of
@@ -14,22 +15,19 @@ __all__ = ["hints"]
 _QUEUE, _SKIP = moorage.QueueingHint.QUEUE, moorage.QueueingHint.SKIP
 
 
-def hints(
-    ledger: Ledger, asks_for_resources: Callable[[moorage.Pod], bool]
-) -> list[moorage.EventHint]:
-    """Return the hints of DynamicResources.
+class _Hints:
+    """Answers for one profile; `asks` says whether a pod asks for resources that stand for devices."""
 
-    `asks_for_resources` says whether a pod asks for resources that stand for devices.
-    """
-    action, resource = moorage.ActionType, moorage.EventResource
-    changed = action.ADD | action.UPDATE_OTHER
+    def __init__(self, ledger: Ledger, asks: Callable[[moorage.Pod], bool]) -> None:
+        self._ledger = ledger
+        self._asks = asks
 
     def on_claim(
-        pod: moorage.Pod, before: ResourceClaim | None, after: ResourceClaim | None
+        self, pod: moorage.Pod, before: ResourceClaim | None, after: ResourceClaim | None
     ) -> moorage.QueueingHint:
         """Come back when devices are given back, or the pod's own claim came or got on."""
         try:
-            claims = claims_of(pod, ledger)
+            claims = claims_of(pod, self._ledger)
         except ClaimProblem:
             return _SKIP
         had = before is not None and before.status.allocation is not None
@@ -42,44 +40,52 @@ def hints(
         return _QUEUE
 
     def on_pod(
-        pod: moorage.Pod, _before: moorage.Pod | None, after: moorage.Pod | None
+        self, pod: moorage.Pod, _before: moorage.Pod | None, after: moorage.Pod | None
     ) -> moorage.QueueingHint:
         """Come back when all claims that are made for the pod are there."""
         if after is None or after.metadata.uid != pod.metadata.uid:
             return _SKIP
         try:
-            claims_of(after, ledger)
+            claims_of(after, self._ledger)
         except ClaimProblem:
             return _SKIP
         return _QUEUE
 
     def on_deleted_pod(
-        _pod: moorage.Pod, before: moorage.Pod | None, _after: object
+        self, _pod: moorage.Pod, before: moorage.Pod | None, _after: object
     ) -> moorage.QueueingHint:
         """Come back when a pod did not come to have what was set aside for it.
 
         The API server tells nothing of that; what a pod really had is told of by its claims.
         """
-        is_released = before is not None and before.metadata.uid in ledger.released
+        is_released = before is not None and before.metadata.uid in self._ledger.released
         return _QUEUE if is_released else _SKIP
 
-    def on_allocatable(pod: moorage.Pod, _before: object, _after: object) -> moorage.QueueingHint:
+    def on_allocatable(
+        self, pod: moorage.Pod, _before: object, _after: object
+    ) -> moorage.QueueingHint:
         """Come back when a node has more or less of a resource that stands for devices."""
-        return _QUEUE if asks_for_resources(pod) else _SKIP
+        return _QUEUE if self._asks(pod) else _SKIP
 
-    def hint(
-        kind: moorage.EventResource,
-        what: moorage.ActionType,
-        asked: Callable[..., moorage.QueueingHint] | None = None,
-    ) -> moorage.EventHint:
-        return moorage.EventHint(moorage.ClusterEvent(kind, what), asked)
 
+def hints(ledger: Ledger, asks: Callable[[moorage.Pod], bool]) -> list[moorage.EventHint]:
+    """Return the hints of DynamicResources.
+
+    `asks` says whether a pod asks for resources that stand for devices.
+    """
+    action, resource = moorage.ActionType, moorage.EventResource
+    changed = action.ADD | action.UPDATE_OTHER
+    made = action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+    answers = _Hints(ledger, asks)
+    registered: list[tuple[moorage.EventResource, moorage.ActionType, HintFunction | None]] = [
+        (resource.NODE, action.ADD | action.UPDATE_NODE_LABEL, None),
+        (resource.NODE, action.UPDATE_NODE_ALLOCATABLE, answers.on_allocatable),
+        (resource.RESOURCE_CLAIM, changed | action.DELETE, answers.on_claim),
+        (resource.UNSCHEDULED_POD, made, answers.on_pod),
+        (resource.ASSIGNED_POD, action.DELETE, answers.on_deleted_pod),
+        (resource.DEVICE_CLASS, changed, None),
+        (resource.RESOURCE_SLICE, changed, None),
+    ]
     return [
-        hint(resource.NODE, action.ADD | action.UPDATE_NODE_LABEL),
-        hint(resource.NODE, action.UPDATE_NODE_ALLOCATABLE, on_allocatable),
-        hint(resource.RESOURCE_CLAIM, changed | action.DELETE, on_claim),
-        hint(resource.UNSCHEDULED_POD, action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, on_pod),
-        hint(resource.ASSIGNED_POD, action.DELETE, on_deleted_pod),
-        hint(resource.DEVICE_CLASS, changed),
-        hint(resource.RESOURCE_SLICE, changed),
+        moorage.EventHint(moorage.ClusterEvent(kind, what), hint) for kind, what, hint in registered
     ]

@@ -22,6 +22,7 @@ import moorage
 from moorage.errors import ApiError, UnreachableError
 from moorage.model.devices import AllocationResult, ConsumerReference, ResourceClaim
 from moorage_builtin.dynamic_resources.claim_api import (
+    UnsettledError,
     change_claim,
     create_claim,
     delete_claim,
@@ -40,6 +41,8 @@ from moorage_builtin.dynamic_resources.readiness import (
 __all__ = ["Writer"]
 
 _FINALIZER = "resource.kubernetes.io/delete-protection"
+_LATEST_ARRIVAL = 120.0
+"""Seconds after which a request arrives no more; API servers give up after 60."""
 _LOOK_AGAIN = 5.0
 """Seconds after which claims are looked at again, whether or not one was told of."""
 
@@ -125,13 +128,28 @@ class Writer:
         now = self._handle.wall()
         async with self._ledger.lock(claim.metadata.uid):
             newest = self._ledger.newest(claim) or claim
-            written = await change_claim(
-                self._handle.client,
-                newest,
-                lambda version: _wanted(version, pod, allocation, now),
-            )
+            written = await self._change(newest, pod, allocation, now)
             self._ledger.written(written)
         return written
+
+    async def _change(
+        self,
+        claim: ResourceClaim,
+        pod: moorage.Pod,
+        allocation: AllocationResult | None,
+        now: datetime,
+    ) -> ResourceClaim:
+        try:
+            return await change_claim(
+                self._handle.client,
+                claim,
+                lambda version: _wanted(version, pod, allocation, now),
+            )
+        except UnsettledError as error:
+            if allocation is not None:
+                until = self._handle.clock() + _LATEST_ARRIVAL
+                self._ledger.doubt(error.claim, allocation.devices.results, until)
+            raise
 
     async def _write_extended(
         self,
@@ -147,11 +165,7 @@ class Writer:
         )
         written.append(made)
         now = self._handle.wall()
-        full = await change_claim(
-            self._handle.client,
-            made,
-            lambda version: _wanted(version, pod, allocated.allocation, now),
-        )
+        full = await self._change(made, pod, allocated.allocation, now)
         written.remove(made)
         self._ledger.written(full, reserved_as=allocated.claim.metadata.uid)
         await self._handle.patch_status(

@@ -9,11 +9,13 @@ import msgspec
 
 from moorage.cycle import Cycle, Decision
 from moorage.framework.handle import Services
+from moorage.framework.plugin import Plugin
 from moorage.framework.profile import Framework
 from moorage.framework.queued_pod import QueuedPod
 from moorage.model import DeviceClass, Pod, PodInfo, ResourceClaim, ResourceSlice
 from moorage.testing import Cluster
 from moorage.testing.assembling import make_framework
+from moorage_builtin.dynamic_resources import DynamicResources
 from moorage_builtin.dynamic_resources.pod_devices import PodDevices
 
 __all__ = [
@@ -160,10 +162,10 @@ class Placed(NamedTuple):
 
 
 def framework_on(
-    services: Services, *plugins: str, args: Mapping[str, Any] | None = None
+    services: Services, *plugins: type[Plugin], args: Mapping[str, Any] | None = None
 ) -> Framework:
     """Assemble a profile of some plugins, DynamicResources among them."""
-    chosen = plugins or ("DynamicResources",)
+    chosen = plugins or (DynamicResources,)
     return make_framework(services, plugins=list(chosen), args={"DynamicResources": args or {}})
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+import numpy as np
 from tests.builtin.dynamic_resources.devices_kit import framework_on
 
 from moorage.binding.reservation import Reservation
@@ -13,12 +14,17 @@ from moorage.framework.handle import Services
 from moorage.model import DeviceClass, DeviceObject, Node, Pod, ResourceClaim, ResourceSlice
 from moorage.session import Failure, Session
 from moorage.testing import make_node
+from moorage_builtin.default_binder import DefaultBinder
+from moorage_builtin.dynamic_resources import DynamicResources
 from moorage_builtin.dynamic_resources.ledger import Ledger
+from moorage_builtin.node_resources_fit import NodeResourcesFit
+from moorage_builtin.priority_sort import PrioritySort
+from moorage_builtin.scheduling_gates import SchedulingGates
 
 __all__ = ["PROFILES", "Loop"]
 
 PROFILES = ("default-scheduler", "other")
-_PLUGINS = ("PrioritySort", "SchedulingGates", "NodeResourcesFit", "DynamicResources")
+_PLUGINS = (PrioritySort, SchedulingGates, NodeResourcesFit, DynamicResources, DefaultBinder)
 _PLURALS: dict[type[Any], str] = {
     Node: "nodes",
     Pod: "pods",
@@ -34,12 +40,16 @@ class Loop:
     def __init__(self, *nodes: str) -> None:
         self.now = 1000.0
         self.version = 100
-        self.services = Services(clock=lambda: self.now)
+        self.services = Services(
+            clock=lambda: self.now,
+            wall=lambda: datetime.fromtimestamp(self.now, UTC),
+            generator=np.random.default_rng(0),
+        )
         frameworks = {}
         for name in PROFILES:
             framework = framework_on(self.services, *_PLUGINS)
             framework.profile_name = name
-            asyncio.run(framework.start())
+            framework.register_events()
             frameworks[name] = framework
         self.session = Session(frameworks, self.services)
         for node in nodes:
