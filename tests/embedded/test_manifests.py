@@ -203,7 +203,7 @@ async def test_dates_and_whole_numbers_of_yaml_are_read_as_the_api_has_them(
     )
     await apply_manifests(server.store, load_manifests([file]))
     status = server.store.get("nodes", "n")["status"]
-    assert status["capacity"] == {"cpu": 4}
+    assert status["capacity"] == {"cpu": "4"}
     assert status["conditions"][0]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from moorage.embedded.admission import add_default_tolerations, refuse_deletion, set_priority
 from moorage.embedded.clock import timestamp
 from moorage.embedded.defaults import gated_condition
+from moorage.embedded.number_quantities import write_numbers
 from moorage.embedded.revisions import (
     DROPPED,
     SERVER_OWNED,
@@ -103,6 +104,7 @@ class Registry:
         item = self._read(resource, item)
         metadata = item["metadata"]
         self._place(stored, metadata, namespace)
+        write_numbers(item)
         stored.check_types(item)
         if metadata.get("resourceVersion"):
             raise StatusError(
@@ -212,6 +214,7 @@ class Registry:
         check_metadata_types(stored, item)
         self._check_version(resource, old, item["metadata"])
         keep_server_owned(item["metadata"], present["metadata"])
+        write_numbers(item)
         stored.check_types(item)
         item = parts_written(stored, item, present, subresource)
         stored.fill(item)

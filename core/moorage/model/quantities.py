@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = ["InvalidQuantityError", "parse_milli", "parse_quantity", "parse_value"]
+__all__ = ["InvalidQuantityError", "parse_milli", "parse_quantity", "parse_value", "write_number"]
 
 _SYNTAX = re.compile(
     r"([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?", re.ASCII
@@ -48,6 +48,22 @@ def parse_quantity(text: str) -> Fraction:
     return _parse(text)
 
 
+def write_number(number: float) -> str:
+    """Write a finite JSON number as the API's canonical text: 1.5 as ``1500m``, 1000 as ``1k``.
+
+    As there, what is finer than a billionth is rounded up, away from zero.
+    """
+    nano = _round_up(Fraction(repr(number)) * 10**9)
+    if not nano:
+        return "0"
+    suffix, whole = "n", nano
+    for coarser in ("u", "m", "", *"kMGTPE"):
+        if whole % 1000:
+            break
+        suffix, whole = coarser, whole // 1000
+    return f"{whole}{suffix}"
+
+
 def _parse(text: str) -> Fraction:
     found = _SYNTAX.fullmatch(text)
     if found is None:
@@ -64,6 +80,11 @@ def _parse(text: str) -> Fraction:
 
 
 def _ceil(number: Fraction) -> int:
+    # As the API: what does not fit is capped.
+    return max(-_LARGEST_INT64, min(_round_up(number), _LARGEST_INT64))
+
+
+def _round_up(number: Fraction) -> int:
+    """Round away from zero."""
     whole = -(-abs(number.numerator) // number.denominator)
-    whole = min(whole, _LARGEST_INT64)  # as the API: what does not fit is capped
     return whole if number >= 0 else -whole
