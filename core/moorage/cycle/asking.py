@@ -64,14 +64,16 @@ class Asker:
                 fragments.append(hook.call(pod, info))
         except Exception as error:
             raise self._framework.fault(hooks[len(fragments)], error) from error
-        signature = tuple(fragments)
-        try:
-            hash(signature)
-        except TypeError:
-            for hook, fragment in zip(hooks, signature, strict=True):
-                if not _is_hashable(fragment):
-                    raise self._wrong(hook, "something hashable", fragment) from None
-        return signature
+        return tuple(fragments)
+
+    def unhashable(self, hooks: Sequence[Hook], fragments: Sequence[object]) -> PluginError:
+        """Say which plugin gave a fragment that cannot be hashed."""
+        hook, fragment = next(
+            (hook, fragment)
+            for hook, fragment in zip(hooks, fragments, strict=True)
+            if not _is_hashable(fragment)
+        )
+        return self._wrong(hook, "something hashable", fragment)
 
     def pre_filter(
         self, step: Step, state: CycleState, info: PodInfo, nodes: NodesView
@@ -165,13 +167,9 @@ class Asker:
         hook = step.score
         assert hook is not None  # noqa: S101 - only scoring steps are asked
         step.evaluations.score.value += 1
+        answer: Any
         if hook.name == "score":
-            answer: Any = np.array(
-                [
-                    self._call(hook, state, info.pod, info, NodeInfo(nodes, position))
-                    for position in range(len(nodes))
-                ]
-            )
+            answer = self._score_singly(hook, state, info, nodes)
         else:
             answer = self._call(hook, state, info.pod, info, nodes)
         if not isinstance(answer, np.ndarray) or answer.shape != (len(nodes),):
@@ -208,15 +206,13 @@ class Asker:
             in_range = np.nan_to_num(scores, nan=-1.0).clip(-1, HIGHEST_SCORE + 1)
             whole = in_range.astype(np.int64)
             if not np.array_equal(whole, in_range):
-                raise self._wrong(hook, "whole numbers (add normalize_scores)", scores)
+                raise self._wrong(hook, f"whole numbers{_advice(hook)}", scores)
         elif scores.dtype.kind not in "iu":
             raise self._wrong(hook, "integers", scores)
         whole = whole.astype(np.int64, copy=False)
         # Read as unsigned, a negative score is a very high one: one look instead of two.
         if np.count_nonzero(whole.view(np.uint64) > HIGHEST_SCORE):
-            raise self._wrong(
-                hook, f"scores from 0 to {HIGHEST_SCORE} (add normalize_scores)", scores
-            )
+            raise self._wrong(hook, f"scores from 0 to {HIGHEST_SCORE}{_advice(hook)}", scores)
         return whole
 
     def change_pods(
@@ -252,6 +248,21 @@ class Asker:
                     verdicts.append(verdict)
                 codes[position] = code
         return codes
+
+    def _score_singly(
+        self, hook: Hook, state: CycleState, info: PodInfo, nodes: NodesView
+    ) -> NDArray[Any]:
+        answers = [
+            self._call(hook, state, info.pod, info, NodeInfo(nodes, position))
+            for position in range(len(nodes))
+        ]
+        try:
+            scores = np.array(answers)
+        except (ValueError, TypeError, OverflowError):  # lists of several lengths, for instance
+            scores = np.array(answers, dtype=object)
+        if scores.dtype.kind not in "iubf" or scores.shape != (len(nodes),):
+            raise self._wrong(hook, "a number for each node", _odd_one(answers))
+        return scores
 
     @staticmethod
     def _said(state: CycleState) -> list[Verdict]:
@@ -301,6 +312,19 @@ def _is_hashable(fragment: object) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _advice(hook: Hook) -> str:
+    """Say what helps where scores are not yet integers 0 to 100."""
+    return "" if hook.name == "normalize_scores" else " (add normalize_scores)"
+
+
+def _odd_one(answers: Sequence[object]) -> object:
+    """Return the first answer that is no number; the array of all where each is one."""
+    for answer in answers:
+        if not isinstance(answer, (bool, int, float, np.bool_, np.integer, np.floating)):
+            return answer
+    return np.array(answers)
 
 
 def _describe(answer: object) -> str:

@@ -14,7 +14,21 @@ from moorage.model.pod_info import PodInfo
 
 __all__ = ["KeptAnswers"]
 
-Signature = tuple[Hashable | None, ...]
+
+class Signature:
+    """The fragments by which the plugins know a pod, hashed once; TypeError where one cannot be."""
+
+    __slots__ = ("_hash", "fragments")
+
+    def __init__(self, fragments: tuple[Hashable | None, ...]) -> None:
+        self.fragments = fragments
+        self._hash = hash(fragments)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Signature) and self.fragments == other.fragments
 
 
 class KeptAnswers:
@@ -30,7 +44,7 @@ class KeptAnswers:
         self._budget = budget
         self._answers: dict[tuple[Step, Hashable], PluginAnswers] = {}
         self._last: Signature | None = None
-        self._combined: OrderedDict[Signature, CombinedAnswers] = OrderedDict()
+        self._combined: OrderedDict[Signature, tuple[Signature, CombinedAnswers]] = OrderedDict()
         self.found = False
         """Whether answers about pods like the last one were at hand."""
 
@@ -38,7 +52,7 @@ class KeptAnswers:
     def nbytes(self) -> int:
         """Bytes held in arrays."""
         return sum(entry.nbytes for entry in self._answers.values()) + sum(
-            entry.nbytes for entry in self._combined.values()
+            entry.nbytes for _, entry in self._combined.values()
         )
 
     def combined(self, info: PodInfo) -> CombinedAnswers:
@@ -48,29 +62,37 @@ class KeptAnswers:
         brings the answers up to date, and forgets them if a plugin fails meanwhile.
         """
         self._last = None
-        signature = self._last = self._asker.sign(self._plan.signs, info)
-        combined = self._combined.get(signature)
-        self.found = combined is not None
-        if combined is None:
-            combined = self._combine(signature)
-            self._combined[signature] = combined
-            self._make_room()
-        else:
-            self._combined.move_to_end(signature)
+        signature = self._last = self._sign(info)
+        kept = self._combined.get(signature)
+        self.found = kept is not None
+        if kept is not None:
+            # By the key that is there: that it equals this one need not be found out again.
+            self._combined.move_to_end(kept[0])
+            return kept[1]
+        combined = self._combine(signature)
+        self._combined[signature] = signature, combined
+        self._make_room()
         return combined
+
+    def _sign(self, info: PodInfo) -> Signature:
+        fragments = self._asker.sign(self._plan.signs, info)
+        try:
+            return Signature(fragments)
+        except TypeError as error:
+            raise self._asker.unhashable(self._plan.signs, fragments) from error
 
     def forget(self) -> None:
         """Drop all that was kept for the last pod: a plugin failed half-way."""
         if self._last is None:
             return
-        for step, fragment in zip(self._plan.shared, self._last, strict=True):
+        for step, fragment in zip(self._plan.shared, self._last.fragments, strict=True):
             self._answers.pop((step, fragment), None)
         # Other signatures share the answers that were dropped.
         self._combined.clear()
 
     def _combine(self, signature: Signature) -> CombinedAnswers:
         answers: dict[Step, PluginAnswers] = {}
-        for step, fragment in zip(self._plan.shared, signature, strict=True):
+        for step, fragment in zip(self._plan.shared, signature.fragments, strict=True):
             if fragment is not None:
                 key = (step, fragment)
                 if key not in self._answers:
@@ -88,7 +110,7 @@ class KeptAnswers:
         if len(self._answers) > 2 * room * max(1, len(self._plan.shared)):
             used = {
                 id(entry)
-                for combined in self._combined.values()
+                for _, combined in self._combined.values()
                 for entry in combined.answers.values()
             }
             self._answers = {
