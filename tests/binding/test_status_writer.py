@@ -219,8 +219,9 @@ async def test_nothing_is_written_about_a_pod_that_is_about_to_be_bound(case: Ca
     await case.writer.hush("waits")
     case.wish(info, "no room")
     writing = asyncio.create_task(case.writer.run())
-    while not case.writer._sending:
-        await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        while not case.writer._sending:  # noqa: ASYNC110 - the writer tells nobody that it sends
+            await asyncio.sleep(0)
     await case.writer.hush("p")
     assert not case.server.failures
     await case.writer.flush()
