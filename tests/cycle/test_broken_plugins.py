@@ -216,6 +216,20 @@ def test_what_is_no_number(hook: str, value: float) -> None:
     _check(hook, lambda: value if hook == "score" else np.array([0.0, value, 0.0]), "returned ")
 
 
+@pytest.mark.parametrize(("value", "shown"), [("x", "str 'x'"), (None, "NoneType None")])
+def test_a_score_that_is_no_number_is_told_as_it_was_returned(value: object, shown: str) -> None:
+    """And not as the array that is made of all answers."""
+    _check("score", lambda: value, f"returned {shown} from score; wanted a number for each node")
+
+
+@pytest.mark.parametrize("hook", ["score_nodes", "normalize_scores"])
+def test_normalize_scores_is_advised_only_to_those_without_it(hook: str) -> None:
+    """It cannot help itself."""
+    broken, _ = _decide(hook, lambda: np.array([0, 101, 0]))
+
+    assert broken.message.endswith("(add normalize_scores)") is (hook == "score_nodes")
+
+
 def test_names_that_fail_while_they_are_read() -> None:
     """A generator runs when it is iterated, which is still that plugin's fault."""
     _check("pre_filter", _fail_while_iterated, "raised in pre_filter: RuntimeError")

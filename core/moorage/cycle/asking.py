@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from moorage.cache import NodeInfo, NodesView, PodsOnRows
 from moorage.cycle.steps import Step
 from moorage.errors import PluginError
+from moorage.framework.blame import let_through
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.points import POINT_LABELS
 from moorage.framework.profile import Framework, Hook
@@ -62,7 +63,7 @@ class Asker:
             for hook in hooks:
                 activity.plugin = hook.plugin
                 fragments.append(hook.call(pod, info))
-        except Exception as error:
+        except BaseException as error:
             raise self._framework.fault(hooks[len(fragments)], error) from error
         return tuple(fragments)
 
@@ -91,7 +92,7 @@ class Asker:
         if isinstance(answer, Iterable) and not isinstance(answer, str):
             try:
                 names = tuple(answer)
-            except Exception as error:  # a generator is the plugin's code as well
+            except BaseException as error:  # a generator is the plugin's code as well
                 raise self._framework.fault(hook, error) from error
             if all(isinstance(name, str) for name in names):
                 return PreFiltered(names=frozenset(names))
@@ -284,7 +285,7 @@ class Asker:
             if self._is_sampled:
                 return self._timed(hook, arguments)
             return hook.call(*arguments)
-        except Exception as error:
+        except BaseException as error:
             raise self._framework.fault(hook, error) from error
 
     def _timed(self, hook: Hook, arguments: tuple[Any, ...]) -> Any:  # noqa: ANN401 - as above
@@ -309,7 +310,8 @@ class Asker:
 def _is_hashable(fragment: object) -> bool:
     try:
         hash(fragment)
-    except TypeError:
+    except BaseException as error:  # noqa: BLE001 - it runs the plugin's code
+        let_through(error)
         return False
     return True
 
@@ -333,4 +335,8 @@ def _describe(answer: object) -> str:
         if answer.size and answer.dtype.kind in "iuf":
             text += f", values {answer.min():g} to {answer.max():g}"
         return text
-    return f"{type(answer).__name__} {answer!r}"[:80]
+    try:
+        return f"{type(answer).__name__} {answer!r}"[:80]
+    except BaseException as error:  # noqa: BLE001 - it runs the plugin's code
+        let_through(error)
+        return type(answer).__name__
