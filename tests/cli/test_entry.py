@@ -49,6 +49,27 @@ def test_version_is_one_line(moorage: Command) -> None:
                 " see moorage version --help"
             ),
         ),
+        (
+            ["version", "-v", "-1"],
+            (
+                "Invalid value for '-v' / '--v': '-1' is no level of logging, such as 0, 2 or 4;"
+                " see moorage version --help"
+            ),
+        ),
+        (
+            ["run", "--embedded", "--port", "1x"],
+            (
+                "Invalid value for '--port': '1x' is no port: a number from 0 to 65535;"
+                " see moorage run --help"
+            ),
+        ),
+        (
+            ["run", "--embedded", "--port", "65536"],
+            (
+                "Invalid value for '--port': '65536' is no port: a number from 0 to 65535;"
+                " see moorage run --help"
+            ),
+        ),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence(

@@ -203,3 +203,14 @@ def test_a_hook_that_is_none_is_refused(run: Command) -> None:
 
     assert code == 2
     assert err.endswith("'fliter' is no hook; did you mean filter?\n")
+
+
+def test_a_plugin_that_is_traced_and_not_run_is_told(run: Command) -> None:
+    """A slip of the keyboard would look like a plugin that is never called."""
+    answer = run("--trace-plugins", "Nope", "--trace-plugins", "DefaultBinder")
+
+    assert placed(answer) == ["n1"]
+    assert (
+        "Notice: no profile runs these plugins, so there is nothing to trace of them: Nope\n"
+        in answer[2]
+    )

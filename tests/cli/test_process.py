@@ -164,3 +164,36 @@ def test_on_a_terminal_there_are_colours_and_no_line_is_too_long() -> None:
     plain = [line for line in text.splitlines() if "\x1b" not in line]
     assert max(map(len, plain), default=0) <= 80
     assert "pods bound on" in text
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+def test_a_full_disk_is_one_sentence() -> None:
+    """It is no fault of ours."""
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [*COMMAND, "version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == "Error: stdout cannot be written to: No space left on device\n"
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_closed_stream_stops_nothing(number: int) -> None:
+    """As with ``>&-`` in a shell: what would go there is lost."""
+    script = f'exec "$@" {number}>&-'
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", *COMMAND, "run", "--embedded", "--until-idle"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bool(done.stdout) is (number != 1)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import importlib.metadata
 import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Final, TypeGuard
 
 import click
 
@@ -31,6 +33,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
 
 _TRACEBACK_LEVEL: Final = 4
 _FAULT, _INTERRUPTED = 1, 130
+_UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class _Commands(click.Group):
@@ -79,6 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Whatever goes wrong is one sentence on stderr; its traceback is shown from ``-v 4`` on.
     """
     session = Session()
+    _open_what_is_closed()
     try:
         answer = cli.main(argv, prog_name="moorage", standalone_mode=False, obj=session)
         sys.stdout.flush()
@@ -88,8 +92,39 @@ def main(argv: Sequence[str] | None = None) -> int:
         _forget_stdout()
         return _FAULT
     except Exception as error:  # noqa: BLE001 - the last to see it
-        return _report(_cause(error), error, session)
+        return _tell(error, session)
     return answer if isinstance(answer, int) else 0
+
+
+def _tell(error: Exception, session: Session) -> int:
+    """Tell what went wrong, on a stderr that may be full or gone as well; return the exit code."""
+    try:
+        if _is_about_stdout(error):
+            _forget_stdout()
+            click.echo(f"Error: stdout cannot be written to: {error.strerror}", err=True)
+            return _FAULT
+        return _report(_cause(error), error, session)
+    except OSError:
+        return _FAULT
+
+
+def _is_about_stdout(error: Exception) -> TypeGuard[OSError]:
+    """Say whether it is stdout that cannot be written: such an error names no file."""
+    if not isinstance(error, OSError) or error.filename is not None:
+        return False
+    return error.errno in _UNWRITABLE
+
+
+def _open_what_is_closed() -> None:
+    """Give the process the streams that it was started without (``>&-``); what they get is lost.
+
+    Left closed, their numbers would go to the next file or socket, and everything that prints
+    would have to ask first whether there is a stream.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - for the process
+            setattr(sys, name, stream)
 
 
 def _report(cause: BaseException, error: Exception, session: Session) -> int:

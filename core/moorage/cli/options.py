@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
-__all__ = ["Session", "output_option", "verbosity_option"]
+__all__ = ["Port", "Session", "output_option", "verbosity_option"]
+
+_LAST_PORT: Final = 65535
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any] | click.Command)
 
@@ -18,6 +20,24 @@ class Session:
     """What one call of the command keeps: klog's level, 0 to 10, which decides about tracebacks."""
 
     verbosity: int = 0
+
+
+class Port(click.ParamType):
+    """A TCP port, 0 for any that is free."""
+
+    name = "port"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return it as a number."""
+        try:
+            number = int(str(value))
+        except ValueError:
+            number = -1
+        if not 0 <= number <= _LAST_PORT:
+            self.fail(f"{value!r} is no port: a number from 0 to {_LAST_PORT}", param, ctx)
+        return number
 
 
 def verbosity_option(decorated: Decorated) -> Decorated:
@@ -39,6 +59,8 @@ def _keep_verbosity(ctx: click.Context, param: click.Parameter, value: str | Non
         return
     try:
         level = int(value.removeprefix("="))  # ``-v=2`` is Go's spelling
+        if level < 0:
+            raise ValueError(value)  # noqa: TRY301 - told like any other that is none
     except ValueError:
         sentence = f"{value!r} is no level of logging, such as 0, 2 or 4"
         raise click.BadParameter(sentence, ctx, param) from None

@@ -14,9 +14,10 @@ from moorage.config import KubeSchedulerConfiguration
 from moorage.config.plugin_choice import choose_plugins
 from moorage.framework.handle import Services
 from moorage.framework.host import Registry, discover
+from moorage.framework.profile import Framework
 from moorage.framework.tracing import Total, Tracer
 
-__all__ = ["TRACE_VARIABLE", "chosen", "disable_option", "trace_option", "traced"]
+__all__ = ["TRACE_VARIABLE", "chosen", "disable_option", "trace_option", "traced", "unseen"]
 
 TRACE_VARIABLE: Final = "MOORAGE_TRACE"
 
@@ -69,6 +70,18 @@ def traced(services: Services, asked: Sequence[str]) -> Iterator[None]:
         yield
     finally:
         _print_totals(services.tracer.totals())
+
+
+def unseen(services: Services, frameworks: Iterable[Framework]) -> Sequence[str]:
+    """Say, in a sentence, which plugins are to be traced that no profile runs."""
+    if services.tracer is None:
+        return ()
+    running = {plugin.name for framework in frameworks for plugin in framework.plugins}
+    missing = services.tracer.unseen(running)
+    if not missing:
+        return ()
+    names = ", ".join(missing)
+    return (f"no profile runs these plugins, so there is nothing to trace of them: {names}",)
 
 
 def _line(text: str) -> None:

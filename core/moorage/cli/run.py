@@ -15,9 +15,9 @@ from moorage.cli.embedded_run import run_embedded
 from moorage.cli.flag_options import FlagCommand, given_flags, without_effect
 from moorage.cli.logs import FORMATS, set_up_logging
 from moorage.cli.observing import plan_serving
-from moorage.cli.options import Session, output_option, verbosity_option
+from moorage.cli.options import Port, Session, output_option, verbosity_option
 from moorage.cli.output import notice
-from moorage.cli.plugin_options import chosen, disable_option, trace_option, traced
+from moorage.cli.plugin_options import chosen, disable_option, trace_option, traced, unseen
 from moorage.cli.scheduling import Job
 from moorage.config import (
     KubeSchedulerConfiguration,
@@ -77,7 +77,7 @@ def _show_the_rest(ctx: click.Context, _param: click.Parameter, value: bool) -> 
 @click.option("--context", metavar="NAME", help="The kubeconfig's context, if not the current one.")
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=Port(),
     metavar="PORT",
     help="With --embedded: the port to listen on; 0, the default, is any that is free.",
 )
@@ -113,7 +113,8 @@ def command(ctx: click.Context, /, seed: int | None, **options: Any) -> None:  #
     configuration, registry = chosen(configuration, options["disabled"])
     ctx.with_resource(traced(services, options["trace"]))
     assembly = assemble(configuration, registry, services=services)
-    for sentence in (*assembly.notices, *without_effect(list(flags))):
+    tracing = unseen(services, assembly.frameworks.values())
+    for sentence in (*assembly.notices, *tracing, *without_effect(list(flags))):
         notice(sentence)
     if "write-config-to" in flags:
         _write(configuration, assembly.frameworks, path=flags["write-config-to"])
