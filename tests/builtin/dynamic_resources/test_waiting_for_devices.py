@@ -21,7 +21,6 @@ from moorage.binding.reservation import Reservation
 from moorage.framework.verdict import Verdict
 from moorage.model import Pod
 
-NO_DEVICE = {"allocation": {"devices": {"results": []}}}
 TAKEN = {
     "allocation": {
         "devices": {"results": [{"request": "r", "driver": DRIVER, "pool": "n1", "device": "g0"}]}
