@@ -30,7 +30,6 @@ NODE = {
     "metadata": {"name": "n1"},
     "status": {
         "capacity": {"cpu": "4", "memory": "8Gi", "pods": "110"},
-        "conditions": [{"type": "Ready", "status": "True"}],
     },
 }
 
@@ -80,9 +79,21 @@ async def test_a_pod_can_be_applied_bound_described_and_deleted(
     described = await kubectl("describe", "pod", "web")
     assert "registry.example/web:2" in described
     assert "PodScheduled" in described
-    deleted = await kubectl("delete", "pod", "web", "--grace-period=1")
+    deleted = await kubectl("delete", "pod", "web")
     assert deleted.startswith('pod "web" deleted')
     assert running.store.list("pods") == []
+
+
+async def test_a_command_that_sends_protobuf_is_told_what_to_do(
+    kubectl: Callable[..., Awaitable[str]], tmp_path: Path
+) -> None:
+    """And doing so works."""
+    create = ("create", "deployment", "web", "--image=web:1")
+    with pytest.raises(AssertionError, match=r"--dry-run=client -o yaml \| kubectl apply -f -"):
+        await kubectl(*create)
+    manifest = tmp_path / "deployment.yaml"
+    manifest.write_text(await kubectl(*create, "--dry-run=client", "-o", "yaml"))
+    assert await kubectl("apply", "-f", str(manifest)) == "deployment.apps/web created\n"
 
 
 async def test_events_are_printed(

@@ -10,7 +10,7 @@ controllers, persistence. It may import `moorage.model`, `moorage.volume_control
 A request's way: `server` (listens, tells who asks) → `paths` (what the URL is about) → `verbs` and
 `queries` (what is asked) → `registry` (the rules of writing: `defaults`, `admission`, `revisions`,
 `rules/`) or `listing` → `shelf` (one resource's versions and history) → `watching` and
-`watch_stream` (who is told). `served` is the table of resources; `kubelet`, `volumes` (with
+`watch_stream` (who is told). `served` is the table of resources; `kubelet`, `node_stand_in`, `volumes` (with
 `ephemeral_claims`), `device_claims` and `workloads` stand in for what else runs in a cluster.
 """
 

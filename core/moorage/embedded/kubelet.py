@@ -3,9 +3,10 @@
 A pod's way::
 
     Pending --bound--> Running --after moorage.dev/run-seconds, if annotated--> Succeeded
-       any of these --deleted--> (marked) --after its grace period--> gone
+       any of these --deleted--> (marked) --after a second, or its grace period if shorter--> gone
 
-In: the status of bound pods, and the end of deleted ones. Out: nodes, leases, images, probes.
+In: the status of bound pods, and the end of deleted ones. Out: nodes (`node_stand_in`), leases,
+images, probes.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ __all__ = ["RUN_SECONDS", "Kubelet"]
 _log = logging.getLogger(__name__)
 
 RUN_SECONDS = "moorage.dev/run-seconds"
+_LONGEST_ENDING_SECONDS = 1.0
+"""Nothing runs that would need its whole grace period; so long a pod is seen to be terminating."""
 _ENDED = frozenset({"Succeeded", "Failed"})
 
 
@@ -127,11 +130,11 @@ class Kubelet:
         self._write(present, {**pod, "status": status})
 
     async def _end(self, version: Version, grace: float) -> None:
-        await self._registry.clock.sleep(grace)
+        await self._registry.clock.sleep(min(grace, _LONGEST_ENDING_SECONDS))
         try:
             self._registry.delete(self._pods, version.key, grace=0, uid=version.uid)
         except StatusError as error:
-            _log.debug("pod %s was gone before its grace period was over: %s", version.key, error)
+            _log.debug("pod %s was gone before it had ended: %s", version.key, error)
 
     def _write(self, version: Version, pod: dict[str, Any]) -> None:
         try:

@@ -71,8 +71,9 @@ async def read_body(request: web.BaseRequest, kind: str) -> Any:  # noqa: ANN401
     media_type = request.content_type
     if media_type == _PROTOBUF:
         raise StatusError(
-            f"the body of the request was in an unknown format - accepted media types include: "
-            f"application/json, application/yaml; not {_PROTOBUF}",
+            "the body of the request is protobuf, and the embedded server speaks JSON and YAML: in "
+            "place of 'kubectl create' use 'kubectl apply -f FILE', or append to the command "
+            "'--dry-run=client -o yaml | kubectl apply -f -'",
             code=415,
             reason="UnsupportedMediaType",
         )

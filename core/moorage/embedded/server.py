@@ -16,6 +16,7 @@ from moorage.embedded.device_claims import DeviceClaimStandIn
 from moorage.embedded.discovery import AGGREGATED, SERVER_VERSION, Discovery
 from moorage.embedded.disruption import DisruptionStandIn
 from moorage.embedded.kubelet import Kubelet
+from moorage.embedded.node_stand_in import NodeStandIn
 from moorage.embedded.openapi import openapi_document, openapi_index
 from moorage.embedded.paths import read_path
 from moorage.embedded.registry import Registry
@@ -44,7 +45,7 @@ class EmbeddedApiServer:
     """A Kubernetes API server in memory, on loopback: ``async with EmbeddedApiServer() as server``.
 
     `port` 0 takes a free one. With a `token` every request has to bear it. `kubelet` runs the
-    stand-in for kubelets, `volumes` that for the volume controller and CSI provisioners,
+    stand-ins for kubelets and for the end of pods whose node is deleted, `volumes` that for the volume controller and CSI provisioners,
     `device_claims` that for the resource claim controller, `disruption` that for the status of
     PodDisruptionBudgets. `history` is the number of changes of each resource that a watch may
     start behind; older versions are answered with 410. A watch with bookmarks gets one after
@@ -80,6 +81,7 @@ class EmbeddedApiServer:
         self._watches = WatchStreams(self.store, bookmark_seconds=bookmark_seconds)
         self._verbs = Verbs(self.store, self._watches)
         self._kubelet = Kubelet(self.store) if kubelet else None
+        self._nodes = NodeStandIn(self.store) if kubelet else None
         self._volumes = VolumeStandIn(self.store) if volumes else None
         self._device_claims = DeviceClaimStandIn(self.store) if device_claims else None
         self._disruption = DisruptionStandIn(self.store) if disruption else None
@@ -144,6 +146,8 @@ class EmbeddedApiServer:
         self._port = self._runner.addresses[0][1]
         if self._kubelet:
             self._kubelet.start()
+        if self._nodes:
+            self._nodes.start()
         if self._volumes:
             self._volumes.start()
         if self._device_claims:
@@ -161,6 +165,8 @@ class EmbeddedApiServer:
         """End all watches and stop listening; what is stored stays readable through `store`."""
         if self._kubelet:
             await self._kubelet.stop()
+        if self._nodes:
+            await self._nodes.stop()
         if self._volumes:
             await self._volumes.stop()
         if self._device_claims:
