@@ -362,4 +362,4 @@ def test_hint_that_raises_wakes_the_pod_and_is_logged(caplog: pytest.LogCaptureF
     with caplog.at_level(logging.ERROR):
         world.session.nodes.take(added(make_node("n2")))
     assert world.queue.place("p") is Place.ACTIVE
-    assert "Plugin 'Hinting' failed in its hint for NodeAdd about pod ns/p" in caplog.text
+    assert "plugin 'Hinting' (tests) failed in its hint for NodeAdd about pod ns/p" in caplog.text

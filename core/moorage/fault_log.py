@@ -9,7 +9,7 @@ import logging
 
 from moorage.errors import MoorageError
 
-__all__ = ["NOTICE", "TRACE", "log_fault"]
+__all__ = ["NOTICE", "TRACE", "log_fault", "text_of", "worded"]
 
 NOTICE = 25
 """The level of what everybody should read though nothing is wrong: klog's verbosity 0."""
@@ -21,5 +21,19 @@ def log_fault(logger: logging.Logger, error: BaseException, sentence: str = "") 
     """Log an error by a sentence of its own, or by the one that it carries itself."""
     if not sentence:
         itself = isinstance(error, MoorageError)
-        sentence = str(error) if itself else f"{type(error).__name__}: {error}"
+        sentence = text_of(error) if itself else worded(error)
     logger.error("%s", sentence, exc_info=error if logger.isEnabledFor(TRACE) else None)
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an error; a plugin's own may fail to give one."""
+    try:
+        return str(error)
+    except BaseException as fault:  # noqa: BLE001 - what went wrong is said all the same
+        return f"(no text: its __str__ raised {type(fault).__name__})"
+
+
+def worded(error: BaseException) -> str:
+    """Say in one line what was raised."""
+    text = " ".join(text_of(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

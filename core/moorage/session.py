@@ -42,7 +42,7 @@ from moorage.binding.reservation import BindingHooks, Reservation
 from moorage.binding.wording import refusal_message
 from moorage.cycle import Cycle, Decision
 from moorage.errors import PluginError
-from moorage.fault_log import log_fault
+from moorage.fault_log import log_fault, worded
 from moorage.feed import (
     BudgetFeed,
     DeviceClassFeed,
@@ -279,7 +279,7 @@ class Session:
             except Exception as error:  # noqa: BLE001 - a fault of ours must lose no pod and end no process
                 self.cluster.forget(queued.info.uid)
                 log_fault(_logger, error)
-                verdict = Verdict.error(f"{type(error).__name__}: {error}")
+                verdict = Verdict.error(worded(error))
                 return self._hand_back(queued, verdict, verdict.message)
             finally:
                 self.services.activity.end()
@@ -464,16 +464,19 @@ class Session:
         reason = "SchedulerError" if fault else NOT_READY
         self._on_gated(Failure(queued.info, reason, verdict.message, None, Place.GATED))
 
-    def _on_hint_error(self, plugin: str, pod: Pod, event: ClusterEvent, error: Exception) -> None:
+    def _on_hint_error(
+        self, plugin: str, pod: Pod, event: ClusterEvent, error: BaseException
+    ) -> None:
         name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        origin = self.frameworks[pod.spec.scheduler_name].origin(plugin)
         log_fault(
             _logger,
             error,
-            f"Plugin {plugin!r} failed in its hint for {event.label} about pod {name}, which is "
-            f"tried again: {type(error).__name__}: {error}",
+            f"plugin {plugin!r} ({origin}) failed in its hint for {event.label} about pod {name}, "
+            f"which is tried again: {worded(error)}",
         )
 
-    def _on_sort_error(self, queued: QueuedPod, error: Exception) -> None:
+    def _on_sort_error(self, queued: QueuedPod, error: BaseException) -> None:
         framework = self.frameworks[queued.pod.spec.scheduler_name]
         sort = framework.points["queue_sort"][0]
         problem = error if isinstance(error, PluginError) else framework.fault(sort, error)

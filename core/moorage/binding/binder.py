@@ -74,7 +74,7 @@ class Binder:
         for hook in reservation.hooks.post_bind:
             try:
                 await self._call(hook, reservation)
-            except Exception as error:  # noqa: BLE001 - the pod is bound; the others are told all the same
+            except BaseException as error:  # noqa: BLE001 - the pod is bound; the others are told all the same
                 log_fault(_logger, error, str(reservation.framework.fault(hook, error)))
         metrics.point("PostBind", metrics.clock() - begun)
 
@@ -135,7 +135,7 @@ class Binder:
         framework = reservation.framework
         try:
             verdict = framework.check_verdict(hook, await self._call(hook, reservation))
-        except Exception as error:  # noqa: BLE001 - whatever a plugin raises costs this pod its turn
+        except BaseException as error:  # noqa: BLE001 - whatever a plugin raises costs this pod its turn
             return failure(framework, hook, error)
         if verdict.is_success or (may_skip and verdict.code is Code.SKIP):
             return verdict

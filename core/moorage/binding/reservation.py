@@ -143,7 +143,7 @@ class Reservation:
             before = activity.enter(hook.plugin, hook.name, self.info.key)
             try:
                 hook.call(*self.arguments(hook))
-            except Exception as error:  # noqa: BLE001 - the others are asked all the same
+            except BaseException as error:  # noqa: BLE001 - the others are asked all the same
                 log_fault(_logger, error, str(framework.fault(hook, error)))
             activity.leave(before)
         return self._cluster.forget(self.info.uid) is not None
@@ -158,7 +158,7 @@ class Reservation:
         activity.plugin, activity.hook = hook.plugin, hook.name
         try:
             verdict = framework.check_verdict(hook, hook.call(*self.arguments(hook)))
-        except Exception as error:  # noqa: BLE001 - whatever a plugin raises costs this pod its turn
+        except BaseException as error:  # noqa: BLE001 - whatever a plugin raises costs this pod its turn
             return failure(framework, hook, error)
         waits = verdict.code is Code.WAIT and hook.name == "permit"
         if verdict.is_success or verdict.is_rejection or waits:

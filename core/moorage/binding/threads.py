@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from moorage.fault_log import worded
+
 __all__ = ["DaemonThreads"]
 
 T = TypeVar("T")
@@ -88,4 +90,4 @@ class DaemonThreads:
         elif isinstance(problem, Exception) and not isinstance(problem, StopIteration):
             future.set_exception(problem)
         else:  # a future refuses StopIteration; SystemExit must not end the loop
-            future.set_exception(RuntimeError(f"{type(problem).__name__}: {problem}"))
+            future.set_exception(RuntimeError(worded(problem)))

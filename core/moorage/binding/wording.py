@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from moorage.errors import MoorageError, PluginError
+from moorage.fault_log import text_of
 from moorage.framework.profile import Framework, Hook
 from moorage.framework.verdict import Code, Verdict
 
@@ -27,7 +28,7 @@ def refusal_message(verdict: Verdict) -> str:
     return "0/1 nodes are available:" + (f" {reasons}." if reasons else "")
 
 
-def failure(framework: Framework, hook: Hook, problem: Exception | Verdict) -> Verdict:
+def failure(framework: Framework, hook: Hook, problem: BaseException | Verdict) -> Verdict:
     """Return code Error for what went wrong in a hook: raised, or reported by a verdict.
 
     What the API server refused, or could not be asked, is not the plugin's fault and is said as it
@@ -35,7 +36,7 @@ def failure(framework: Framework, hook: Hook, problem: Exception | Verdict) -> V
     """
     if isinstance(problem, PluginError) or not isinstance(problem, (MoorageError, Verdict)):
         return Verdict.error(str(framework.fault(hook, problem))).of(hook.plugin)
-    said = problem.message if isinstance(problem, Verdict) else str(problem)
+    said = problem.message if isinstance(problem, Verdict) else text_of(problem)
     if isinstance(problem, Verdict) and problem.code not in {Code.ERROR, Code.UNSCHEDULABLE}:
         said = said or f"it answered {problem}, which has no meaning here"
     text = f'running {_POINTS[hook.name]} plugin "{hook.plugin}": {said}'

@@ -64,5 +64,5 @@ class PostFilters:
             if isinstance(answer, Nomination):
                 return answer
             return self._framework.check_verdict(hook, answer)
-        except Exception as error:
+        except BaseException as error:
             raise self._framework.fault(hook, error) from error

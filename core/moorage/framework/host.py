@@ -18,11 +18,12 @@ from packaging.utils import canonicalize_name
 
 from moorage.cache.cluster import ClusterCache
 from moorage.errors import PluginError
+from moorage.fault_log import worded
 from moorage.framework.plugin import Depends, Plugin, PluginArgs
 from moorage.framework.points import HOOK_ARGUMENTS, hooks_of, may_be_async
 from moorage.framework.renames import accept_old_names
 
-__all__ = ["GROUP", "PluginSource", "Registry", "discover", "moorage_version", "worded"]
+__all__ = ["GROUP", "PluginSource", "Registry", "discover", "moorage_version"]
 
 GROUP = "moorage.plugins"
 
@@ -189,12 +190,6 @@ def _built_for(distribution: importlib_metadata.Distribution | None) -> str:
         if canonicalize_name(requirement.name) == "moorage" and applies:
             return f"moorage{requirement.specifier}"
     return ""
-
-
-def worded(error: BaseException) -> str:
-    """Say in one line what was raised."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _check_declarations(plugin: type[Plugin], source: PluginSource) -> None:

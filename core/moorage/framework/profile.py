@@ -17,14 +17,16 @@ import pluggy
 from pydantic import ValidationError
 
 from moorage.errors import PluginError
+from moorage.fault_log import text_of, worded
 from moorage.framework import hookspecs
+from moorage.framework.blame import let_through
 from moorage.framework.handle import Handle, Services
 from moorage.framework.hints import EventHint
-from moorage.framework.host import PluginSource, Registry, worded
+from moorage.framework.host import PluginSource, Registry
 from moorage.framework.plugin import PROJECT, Plugin, PluginArgs
 from moorage.framework.points import HOOK_ARGUMENTS, POINTS, hooks_of, points_of
 from moorage.framework.queued_pod import QueuedPod
-from moorage.framework.verdict import SUCCESS, Code, Verdict
+from moorage.framework.verdict import SUCCESS, Code, Verdict, wrong_timeout
 from moorage.model.events import ALL, ClusterEvent
 from moorage.model.pods import Pod, pod_key
 
@@ -129,7 +131,7 @@ class Framework:
             key = self._sort.call(queued)
             # A key that does not compare would bring the queue down when it is sifted.
             lt(key, key if self._last_key is None else self._last_key)
-        except Exception as error:  # noqa: BLE001 - any fault of a plugin
+        except BaseException as error:  # noqa: BLE001 - any fault of a plugin
             _log.error("%s (pod %s)", self.fault(self._sort, error), queued.key)
             return _Last(by_rank)
         self._last_key = key
@@ -144,7 +146,7 @@ class Framework:
             before = self._activity.enter(hook.plugin, hook.name, pod_key(pod))
             try:
                 verdict = self.check_verdict(hook, hook.call(pod))
-            except Exception as error:  # noqa: BLE001 - any fault of a plugin keeps the pod aside
+            except BaseException as error:  # noqa: BLE001 - any fault of a plugin keeps the pod aside
                 verdict = Verdict.error(str(self.fault(hook, error))).of(hook.plugin)
             self._activity.leave(before)
             if not verdict.is_success:
@@ -163,7 +165,7 @@ class Framework:
                 continue
             try:
                 hints[plugin.name] = tuple(hook.call())
-            except Exception as error:
+            except BaseException as error:
                 raise self.fault(hook, error) from error
             for hint in hints[plugin.name]:
                 self._check_hint(hook, hint)
@@ -176,7 +178,7 @@ class Framework:
         if answer is None:
             return SUCCESS
         if isinstance(answer, Verdict):
-            wrong = _wrong_verdict(answer.code, answer.reasons)
+            wrong = _wrong_verdict(answer.code, answer.reasons, answer.timeout)
             if not wrong:
                 return answer.of(hook.plugin)
             raise PluginError(
@@ -189,8 +191,12 @@ class Framework:
         )
 
     def fault(self, hook: Hook, error: BaseException) -> PluginError:
-        """Word what went wrong in a hook: one sentence with plugin, distribution and hook."""
-        if isinstance(error, PluginError) and f"plugin {hook.plugin!r}" in str(error):
+        """Word what went wrong in a hook: one sentence with plugin, distribution and hook.
+
+        Raises `error` itself where it is not the plugin's, see `let_through`.
+        """
+        let_through(error, awaited=True)
+        if isinstance(error, PluginError) and f"plugin {hook.plugin!r}" in text_of(error):
             return error
         return PluginError(
             f"plugin {hook.plugin!r} ({self.origin(hook.plugin)}) raised in {hook.name}: "
@@ -215,7 +221,7 @@ class Framework:
             if hook is not None:
                 try:
                     await _maybe_await(hook.call())
-                except Exception as error:
+                except BaseException as error:
                     raise self.fault(hook, error) from error
         self.register_events()
 
@@ -226,7 +232,7 @@ class Framework:
             if hook is not None:
                 try:
                     await _maybe_await(hook.call())
-                except Exception as error:  # noqa: BLE001 - the others are closed all the same
+                except BaseException as error:  # noqa: BLE001 - the others are closed all the same
                     on_fault(self.fault(hook, error))
 
     def _first_form(self, plugin: str, forms: Sequence[str], weight: int) -> Hook | None:
@@ -323,13 +329,15 @@ def _make(
             args = plugin.Args.model_validate({} if args is None else args)
         except ValidationError as error:
             raise ArgumentsError(source.name, error, origin=source.origin) from error
-        except Exception as error:
+        except BaseException as error:
+            let_through(error)
             # A validator of the plugin's may raise what pydantic does not expect.
             raise PluginError(f"{where} failed on its args: {worded(error)}") from error
     handle = Handle(services, plugin_name=source.name, profile_name=profile_name)
     try:
         made = plugin(args, handle)
-    except Exception as error:
+    except BaseException as error:
+        let_through(error)
         raise PluginError(
             f"{where} cannot be made for profile {profile_name!r}: {worded(error)}"
         ) from error
@@ -360,12 +368,14 @@ def _check_points(framework: Framework, enabled: Mapping[str, Sequence[tuple[str
                 )
 
 
-def _wrong_verdict(code: object, reasons: object) -> str:
+def _wrong_verdict(code: object, reasons: object, timeout: object) -> str:
     """Name what no Verdict can have: NamedTuples take anything."""
     if not isinstance(code, Code):
         return f"code {code!r}"
     if not isinstance(reasons, tuple) or not all(isinstance(reason, str) for reason in reasons):
         return f"reasons {reasons!r}"
+    if code is Code.WAIT and wrong_timeout(timeout):
+        return f"timeout {timeout!r}, which is no number of seconds from 0 on,"
     return ""
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from moorage.cache.view import NodeInfo, NodesView
 from moorage.errors import ConfigurationError
+from moorage.fault_log import worded
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.points import HOOK_ARGUMENTS
 from moorage.framework.queued_pod import QueuedPod
@@ -125,7 +126,10 @@ class Tracer:
     def _tell(self, plugin: str, hook: str, shown: str, answer: object, begun: float) -> None:
         seconds = self._clock() - begun
         raised = isinstance(answer, BaseException)
-        said = f"raised {type(answer).__name__}: {answer}" if raised else f"-> {brief(answer)}"
+        if isinstance(answer, BaseException):
+            said = f"raised {worded(answer)}"
+        else:
+            said = f"-> {brief(answer)}"
         with self._lock:
             before = self._totals.get((plugin, hook), Total(plugin, hook, 0, 0, 0.0))
             self._totals[plugin, hook] = Total(

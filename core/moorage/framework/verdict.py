@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple, Self
 
-__all__ = ["SKIP", "SUCCESS", "Code", "Verdict"]
+__all__ = ["SKIP", "SUCCESS", "Code", "Verdict", "wrong_timeout"]
 
 
 class Code(IntEnum):
@@ -79,7 +79,9 @@ class Verdict(NamedTuple):
 
     @classmethod
     def wait(cls, timeout: float) -> Self:
-        """Let the pod wait in Permit, for `timeout` seconds at most."""
+        """Let the pod wait in Permit, for `timeout` seconds at most, 0 or more; ValueError else."""
+        if wrong_timeout(timeout):
+            raise ValueError(f"Verdict.wait takes seconds from 0 on, not {timeout!r}")
         return cls(Code.WAIT, timeout=timeout)
 
     @property
@@ -111,3 +113,9 @@ class Verdict(NamedTuple):
 
 SUCCESS = Verdict()
 SKIP = Verdict(Code.SKIP)
+
+
+def wrong_timeout(timeout: object) -> bool:
+    """Say whether something is no time to wait: seconds, 0 or more, perhaps infinite."""
+    # Written so that NaN is wrong as well.
+    return not isinstance(timeout, (int, float)) or not timeout >= 0

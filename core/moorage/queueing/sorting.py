@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from moorage.framework.blame import let_through
 from moorage.framework.queued_pod import QueuedPod
 
 __all__ = ["LAST", "SortKeys"]
@@ -36,7 +37,7 @@ class SortKeys:
     key it cannot compare is left half changed. `on_error` hears of each fault.
     """
 
-    def __init__(self, on_error: Callable[[QueuedPod, Exception], None]) -> None:
+    def __init__(self, on_error: Callable[[QueuedPod, BaseException], None]) -> None:
         self._on_error = on_error
         self._good: Any = LAST
 
@@ -47,7 +48,8 @@ class SortKeys:
             sample = key if self._good is LAST else self._good
             bool(key < sample)
             bool(sample < key)
-        except Exception as error:  # noqa: BLE001 - whatever a plugin does, the pod is queued
+        except BaseException as error:  # noqa: BLE001 - whatever a plugin does, the pod is queued
+            let_through(error)
             self._on_error(queued, error)
             return LAST
         self._good = key

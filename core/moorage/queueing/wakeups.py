@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 
 from moorage.framework.activity import Activity
+from moorage.framework.blame import let_through
 from moorage.framework.hints import EventHint, QueueingHint
 from moorage.framework.queued_pod import QueuedPod
 from moorage.model.events import ALL, ClusterEvent, EventResource, describes
@@ -20,7 +21,7 @@ from moorage.queueing.profile import QueueProfile
 
 __all__ = ["HintCallback", "HintErrorCallback", "Wake", "Wakeups", "is_wildcard"]
 
-HintErrorCallback = Callable[[str, Pod, ClusterEvent, Exception], None]
+HintErrorCallback = Callable[[str, Pod, ClusterEvent, BaseException], None]
 """Called with plugin, waiting pod, event and what the hint raised."""
 
 HintCallback = Callable[[str, str, str, float], None]
@@ -138,7 +139,8 @@ class Wakeups:
         try:
             answer = _checked(hint.hint(pod, happening.old, happening.new))
             label = _LABELS[answer]
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything; no pod waits for it
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything; no pod waits for it
+            let_through(error)
             self._on_error(plugin, pod, happening.event, error)
             return True
         finally:

@@ -22,7 +22,7 @@ from moorage.api.connection import Connection
 from moorage.api.pacing import TokenBucket
 from moorage.binding import Binder, DaemonThreads, Reporter, Reservation
 from moorage.errors import MoorageError
-from moorage.fault_log import log_fault
+from moorage.fault_log import log_fault, worded
 from moorage.framework.handle import Services
 from moorage.framework.profile import Framework
 from moorage.framework.verdict import Verdict
@@ -58,9 +58,9 @@ class Runner:
 
     `frameworks` are by profile name and all made with `services`, which the runner fills in; their
     clock is monotonic. `grace` is how long bindings in flight may take after `stop`, in seconds.
-    With `handle_signals`, SIGTERM and SIGINT stop it. `limit` throttles requests. `oversight` says
-    when it may schedule. A watch that is silent for `silence_limit` seconds is taken for dead. A
-    runner runs once.
+    With `handle_signals`, SIGTERM, SIGHUP and SIGINT stop it. `limit` throttles requests.
+    `oversight` says when it may schedule. A watch that is silent for `silence_limit` seconds is
+    taken for dead. A runner runs once.
     """
 
     def __init__(
@@ -333,7 +333,7 @@ class Runner:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours must lose no pod and end no process
             log_fault(_logger, error)
-            verdict = Verdict.error(f"{type(error).__name__}: {error}")
+            verdict = Verdict.error(worded(error))
         if not verdict.is_success:
             self._report(session.undo(reservation, verdict))
             return

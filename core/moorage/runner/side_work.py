@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from moorage.fault_log import log_fault
+from moorage.framework.blame import let_through
 
 __all__ = ["SideWork"]
 
@@ -55,5 +56,6 @@ class SideWork:
 async def _logged(work: Coroutine[Any, Any, None]) -> None:
     try:
         await work
-    except Exception as error:  # noqa: BLE001 - whatever a plugin raises ends its own work alone
+    except BaseException as error:  # noqa: BLE001 - whatever a plugin raises ends its own work alone
+        let_through(error, awaited=True)
         log_fault(_logger, error)

@@ -215,6 +215,6 @@ class SinglePlugin:
             answer = hook.call(*arguments)
             if inspect.iscoroutine(answer):
                 return run_to_end(cast("Coroutine[Any, Any, Any]", answer))
-        except Exception as error:
+        except BaseException as error:
             raise self._framework.fault(hook, error) from error
         return answer
