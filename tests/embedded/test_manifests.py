@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -87,7 +89,13 @@ def test_what_a_cluster_wrote_is_dropped(tmp_path: Path) -> None:
     [
         pytest.param("a: [", "a.yaml: document 1 is not YAML", id="no YAML"),
         pytest.param(NAMESPACE % "a" + "---\n}", "a.yaml: document 2 is not YAML", id="second"),
+        pytest.param("a: [", "in {file}, line 2, column 1", id="place"),
         pytest.param("- a", "a.yaml: document 1 is no object", id="a list"),
+        pytest.param(
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: 5}",
+            "a.yaml: document 1 (Pod) has a metadata.name that is no text: 5; put it in quotes",
+            id="number as name",
+        ),
         pytest.param("just text", "a.yaml: document 1 is no object", id="text"),
         pytest.param("kind: Pod", "a.yaml: document 1 has no apiVersion", id="no version"),
         pytest.param("apiVersion: v1\nkind: [x]", "a.yaml: document 1 has no kind", id="kind"),
@@ -113,8 +121,57 @@ def test_a_manifest_that_cannot_be_read_is_named(
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(ManifestError) as error:
         load_manifests([file])
-    assert message in str(error.value)
+    assert message.replace("{file}", str(file)) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["deep.json", "deep.yaml"])
+def test_a_manifest_that_is_nested_too_deeply_is_named(name: str, tmp_path: Path) -> None:
+    """Rather than a traceback, or worse."""
+    file = tmp_path / name
+    file.write_text("[" * 100_000)
+    with pytest.raises(ManifestError, match=rf"{name}: document 1 is .*(deeply|maximum nesting)"):
+        load_manifests([file])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(NAMESPACE % "a" + "---\n" + NAMESPACE % "b", id="YAML"),
+        pytest.param(
+            "".join(
+                json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+                for name in "ab"
+            ),
+            id="JSON",
+        ),
+    ],
+)
+def test_manifests_can_come_from_stdin(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the path ``-``, as kubectl has it."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert [item["metadata"]["name"] for item in load_manifests(["-"])] == ["a", "b"]
+
+
+def test_what_is_wrong_with_stdin_is_said_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In place of a file's name."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a: [")))
+    with pytest.raises(ManifestError, match=r"stdin: document 1 is not YAML: .* in stdin, line 2"):
+        load_manifests(["-"])
+
+
+def test_a_pipe_in_a_folder_is_refused(tmp_path: Path) -> None:
+    """Reading it could take for ever."""
+    os.mkfifo(tmp_path / "a.yaml")
+    with pytest.raises(ManifestError, match=r"a\.yaml: is no regular file; move it out"):
+        load_manifests([tmp_path])
+
+
+def test_a_folder_named_as_a_manifest_is_refused(tmp_path: Path) -> None:
+    """Somebody may think that what is in it is read."""
+    (tmp_path / "a.yaml").mkdir()
+    with pytest.raises(ManifestError, match=r"a\.yaml: is a folder, and folders within a folder"):
+        load_manifests([tmp_path])
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -179,6 +236,21 @@ async def test_a_refused_object_is_named_with_its_file(
         f'{file}: document 1: Pod n/p was refused: Pod "p" is invalid: spec.containers: '
         "Required value"
     )
+
+
+async def test_a_namespace_that_is_only_named_and_invalid_is_named_with_its_file(
+    server: EmbeddedApiServer, tmp_path: Path
+) -> None:
+    """With the first object that names it, and the reason once."""
+    file = tmp_path / "a.yaml"
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: Bad_NS}\n"
+    file.write_text(NAMESPACE % "n" + "---\n" + pod % "p" + "---\n" + pod % "q")
+    with pytest.raises(ManifestError) as error:
+        await apply_manifests(server.store, load_manifests([file]))
+    start = (
+        f"{file}: document 2: namespace 'Bad_NS' was refused: Invalid value: \"Bad_NS\": a lower"
+    )
+    assert str(error.value).startswith(start)
 
 
 async def test_a_kind_that_is_not_served_is_named_with_its_file(

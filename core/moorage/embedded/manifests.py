@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
+import sys
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +21,13 @@ if TYPE_CHECKING:
 
     from moorage.embedded.store import Store
 
-__all__ = ["QUICKSTART", "Manifest", "apply_manifests", "load_manifests"]
+__all__ = ["QUICKSTART", "STDIN", "Manifest", "apply_manifests", "load_manifests"]
 
 # The manifests that the wheel carries, for a first look without any of one's own.
 QUICKSTART = Path(__file__).parent / "quickstart"
+
+STDIN = "-"
+"""The path that stands for stdin."""
 
 _SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 # What a real server writes itself: dropped, so that the output of `kubectl get -o yaml` can be used.
@@ -52,40 +57,68 @@ class Manifest(dict[str, Any]):
 def load_manifests(paths: Iterable[Path | str]) -> list[Manifest]:
     """Read all objects of files and folders, in order; folders by file name, not recursively.
 
-    YAML and JSON may hold several documents; a ``kind: List`` is expanded. `ManifestError` names
-    the file and the document, counted from 1.
+    The path ``-`` is stdin. YAML and JSON may hold several documents; a ``kind: List`` is expanded.
+    `ManifestError` names the file and the document, counted from 1.
     """
-    return [item for path in paths for file in _files(Path(path)) for item in _read(file)]
+    return [item for path in paths for item in _of_path(path)]
+
+
+def _of_path(path: Path | str) -> Iterator[Manifest]:
+    if str(path) == STDIN:
+        # YAML's reader takes JSON too, but for several JSON documents one after the other.
+        data = sys.stdin.buffer.read()
+        is_json = data.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
+        yield from _read("stdin", data, is_json=is_json)
+        return
+    for file in _files(Path(path)):
+        yield from _read(str(file), _bytes_of(file), is_json=file.suffix == ".json")
 
 
 def _files(path: Path) -> list[Path]:
+    """Return the files that a path stands for; `ManifestError` if one is no regular file."""
     if not path.is_dir():
-        return [path]
+        return [path]  # which may be a pipe: `-f <(kubectl get nodes -o yaml)`
     files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
     if not files:
         raise ManifestError(f"{path}: no *.yaml, *.yml or *.json file is in this folder")
+    for file in files:
+        if file.is_dir():
+            raise ManifestError(
+                f"{file}: is a folder, and folders within a folder are not read; rename it, or name "
+                f"its files or itself with -f of its own"
+            )
+        if file.exists() and not file.is_file():
+            raise ManifestError(f"{file}: is no regular file; move it out of the folder")
     return files
 
 
-def _read(file: Path) -> Iterator[Manifest]:
+def _bytes_of(file: Path) -> bytes:
     try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ManifestError(f"{file}: cannot be read: {reason}") from error
-    documents = _json_documents if file.suffix == ".json" else _yaml_documents
+        return file.read_bytes()
+    except OSError as error:
+        raise ManifestError(f"{file}: cannot be read: {error.strerror}") from error
+
+
+def _read(name: str, data: bytes, *, is_json: bool) -> Iterator[Manifest]:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"{name}: cannot be read: it is not UTF-8 text") from error
+    documents = _json_documents if is_json else _yaml_documents
     number = 0
     try:
         for document in documents(text):
             number += 1
             if document is not None:
-                yield from _objects(document, f"{file}: document {number}")
+                yield from _objects(document, f"{name}: document {number}")
     except yaml.YAMLError as error:
         raise ManifestError(
-            f"{file}: document {number + 1} is not YAML: {_one_line(error)}"
+            f"{name}: document {number + 1} is not YAML: {_one_line(error, name)}"
         ) from error
     except json.JSONDecodeError as error:
-        raise ManifestError(f"{file}: document {number + 1} is not JSON: {error}") from error
+        raise ManifestError(f"{name}: document {number + 1} is not JSON: {error}") from error
+    except RecursionError as error:
+        raise ManifestError(f"{name}: document {number + 1} is nested too deeply") from error
 
 
 def _yaml_documents(text: str) -> Iterator[Any]:
@@ -100,8 +133,8 @@ def _json_documents(text: str) -> Iterator[Any]:
         yield document
 
 
-def _one_line(error: yaml.YAMLError) -> str:
-    return " ".join(str(error).split())
+def _one_line(error: yaml.YAMLError, name: str) -> str:
+    return " ".join(str(error).replace('"<unicode string>"', name).split())
 
 
 def _objects(document: object, origin: str) -> Iterator[Manifest]:
@@ -120,6 +153,12 @@ def _objects(document: object, origin: str) -> Iterator[Manifest]:
     metadata = document.get("metadata")
     if not isinstance(metadata, dict):
         raise ManifestError(f"{origin} ({document['kind']}) has no metadata")
+    for name in ("name", "generateName", "namespace"):
+        if not isinstance(metadata.get(name), str | None):
+            raise ManifestError(
+                f"{origin} ({document['kind']}) has a metadata.{name} that is no text: "
+                f"{metadata[name]!r}; put it in quotes"
+            )
     if not (metadata.get("name") or metadata.get("generateName")):
         raise ManifestError(f"{origin} ({document['kind']}) has no metadata.name")
     kept = {name: value for name, value in metadata.items() if name not in _SERVER_OWNED}
@@ -156,15 +195,23 @@ def _in_order(store: Store, items: Sequence[Mapping[str, Any]]) -> Iterator[Mapp
         ranked[ranks.get(resource.qualified, 3 if resource.namespaced else 1)].append(item)
     given = {item["metadata"]["name"] for item in ranked[0]}
     present = {item["metadata"]["name"] for item in store.list("namespaces")}
-    wanted = dict.fromkeys(item["metadata"].get("namespace") or "default" for item in ranked[3])
+    wanted = {item["metadata"].get("namespace") or "default": item for item in reversed(ranked[3])}
     missing = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        for name in wanted
+        _ImpliedNamespace(name, item)
+        for name, item in reversed(wanted.items())
         if name not in given | present
     ]
     # A namespace that is there from the start may be in the manifests too.
     fresh = [item for item in ranked[0] if item["metadata"]["name"] not in present]
     return chain(missing, fresh, *ranked[1:])
+
+
+class _ImpliedNamespace(Manifest):
+    """A namespace that no manifest holds and `item`, the first of its objects, names."""
+
+    def __init__(self, name: str, item: Mapping[str, Any]) -> None:
+        content = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        super().__init__(content, getattr(item, "origin", ""))
 
 
 class _naming:  # noqa: N801 - reads as a statement: with _naming(item)
@@ -182,6 +229,13 @@ class _naming:  # noqa: N801 - reads as a statement: with _naming(item)
             name = metadata.get("name") or metadata.get("generateName")
             place = f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
             origin = getattr(self._item, "origin", "")
+            if isinstance(self._item, _ImpliedNamespace):
+                # Its name is all that can be wrong, and is there already.
+                _field, _colon, reason = str(error).partition("metadata.name: ")
+                raise ManifestError(
+                    f"{origin + ': ' if origin else ''}namespace {name!r} was refused: "
+                    f"{reason or error}"
+                ) from error
             raise ManifestError(
                 f"{origin + ': ' if origin else ''}{self._item.get('kind')} {place} was refused: "
                 f"{error}"
