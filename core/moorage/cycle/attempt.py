@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.cache import NodesView
 from moorage.cycle.combined import CombinedAnswers
 from moorage.cycle.decision import Decision, Details
 from moorage.cycle.filtering import Filtering, Profile
@@ -33,6 +34,7 @@ class Attempt:
         self._info = info
         self._details = details
         self._filtering = Filtering(profile, combined, info)
+        self._own_notes: dict[Step, CycleState] = {}
         self.filtered_at = self.refused_at = 0.0
         """When filtering ended, and PostFilter began, by the clock of the metrics."""
 
@@ -71,6 +73,8 @@ class Attempt:
             return self._placed(self._pick(combined.rows), combined.rows, None)
         if combined.unshared and any(step.score for step in combined.unshared):
             return self._choose(combined.rows)
+        if self._plan.only_pre_score:
+            self._pre_score(self._cluster.view_of(combined.rows))
         combined.refresh_scores(self._info)
         total = combined.total[: self._cluster.row_count]
         row = self._pick(np.flatnonzero(total == total.max()))
@@ -82,8 +86,9 @@ class Attempt:
         """Choose among rows that are not exactly those of the shared answers."""
         if len(rows) == 1 or not self._plan.scores:
             return self._placed(self._pick(rows), rows, None)
-        parts = self._combined.scores_among(self._info, rows)
         view = self._cluster.view_of(rows)
+        self._pre_score(view)
+        parts = self._combined.scores_among(self._info, rows)
         for step in self._combined.unshared:
             if step.score is None:
                 continue
@@ -96,6 +101,15 @@ class Attempt:
         for part in parts.values():
             total += part
         return self._placed(self._pick(rows[np.flatnonzero(total == total.max())]), rows, parts)
+
+    def _pre_score(self, nodes: NodesView) -> None:
+        """Ask the plugins that have something to note about the nodes that passed, but no score.
+
+        They are asked for each pod; what they note is in no answer that pods share.
+        """
+        for step in self._plan.only_pre_score:
+            state = self._own_notes[step] = CycleState(self._filtering.state(step))
+            self._asker.pre_score(step, state, self._info, nodes)
 
     def _pick(self, best: NDArray[np.intp]) -> int:
         """Choose one of equals at random."""
@@ -127,7 +141,11 @@ class Attempt:
 
     def _notes(self) -> dict[int, CycleState]:
         """Give the pod its own copy of the notes of plugins that are called again later."""
-        return {step.place: CycleState(self._filtering.state(step)) for step in self._plan.noting}
+        own, shared = self._own_notes, self._filtering.state
+        return {
+            step.place: own[step] if step in own else CycleState(shared(step))
+            for step in self._plan.noting
+        }
 
     def _refused(self, diagnosis: Diagnosis) -> Decision:
         """Let the PostFilter plugins try to make room, then report."""

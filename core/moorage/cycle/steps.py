@@ -95,6 +95,7 @@ class Plan:
         self.pre_filters = ordered["pre_filter"]
         self.filters = ordered["filter"]
         self.scores = ordered["score"]
+        self.only_pre_score = tuple(step for step in ordered["pre_score"] if step.score is None)
         highest = sum(HIGHEST_SCORE * abs(step.weight) for step in self.scores)
         self.score_dtype = np.int32 if highest < np.iinfo(np.int32).max else np.int64
         self.asked = tuple(dict.fromkeys(step for part in ordered.values() for step in part))
