@@ -136,6 +136,19 @@ async def test_tables_say_the_same_to_people(
     )
 
 
+async def test_a_node_that_does_not_exist_is_not_counted(
+    server: EmbeddedApiServer, client: ApiClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pod may name any, in its manifest."""
+    server.store.create(pod("astray", node_name="nowhere"))
+    print_outcome(await read(client), "table")
+
+    assert capsys.readouterr().out.endswith(
+        "\n3 of 6 pods bound on 1 node in 1.2 s, 1 of them by the name of a node that does not"
+        " exist, 3 pending\n"
+    )
+
+
 async def test_wide_tells_more_of_each(
     client: ApiClient, capsys: pytest.CaptureFixture[str]
 ) -> None:

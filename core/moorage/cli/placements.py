@@ -225,7 +225,9 @@ def _pending_cells(pod: Pod, outcome: Outcome, *, wide: bool) -> Iterator[Render
 
 def _summary(outcome: Outcome) -> Text:
     placed, pending = outcome.placed(), outcome.pending()
-    nodes = {pod.spec.node_name for pod in placed}
+    present = {node.metadata.name for node in outcome.nodes}
+    nodes = {pod.spec.node_name for pod in placed} & present
+    lost = sum(pod.spec.node_name not in present for pod in placed)
     total = len(placed) + len(pending)
     if not total:
         return Text("There was no pod to schedule.")
@@ -234,6 +236,8 @@ def _summary(outcome: Outcome) -> Text:
         f" in {outcome.seconds:.1f} s",
         style="bold",
     )
+    if lost:
+        line.append(f", {lost:,} of them by the name of a node that does not exist", style="yellow")
     return line.append(f", {len(pending)} pending", style="yellow") if pending else line
 
 
