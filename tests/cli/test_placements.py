@@ -178,6 +178,25 @@ async def test_on_a_cluster_only_what_this_run_did_is_told(
     assert [one.metadata.name for one in outcome.pending()] == ["gated"]
 
 
+@pytest.mark.parametrize(("output", "listed"), [("table", False), ("wide", True), ("json", True)])
+async def test_many_pods_are_counted_unless_all_are_asked_for(
+    capsys: pytest.CaptureFixture[str], *, output: str, listed: bool
+) -> None:
+    """Nodes and what is pending are told all the same."""
+    async with EmbeddedApiServer(kubelet=False) as server:
+        server.store.create(node("big", pods="500"))
+        for number in range(201):
+            server.store.create(pod(f"many-{number}", node_name="big"))
+        server.store.create(pod("left-over"))
+        async with ApiClient(Connection.to_url(server.url)) as client:
+            print_outcome(await read(client), output)
+
+    out, _ = capsys.readouterr()
+    assert ("many-77" in out) is listed
+    assert ("201 pods; -o wide or -o json lists them all.\n" in out) is not listed
+    assert "left-over" in out
+
+
 async def test_nothing_to_do_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """An empty cluster is no fault."""
     async with (

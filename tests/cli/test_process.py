@@ -57,7 +57,7 @@ def pods(server: str) -> dict[str, dict[str, Any]]:
         return {pod["metadata"]["name"]: pod for pod in json.load(answer)["items"]}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_embedded_cluster_runs_until_it_is_told_to_stop(
     start: Starter, number: signal.Signals
 ) -> None:
@@ -91,12 +91,7 @@ def test_the_kubeconfig_may_be_asked_for_at_a_place(start: Starter, tmp_path: Pa
     assert yaml.safe_load(file.read_text(encoding="utf-8"))["kind"] == "Config"
 
 
-def test_ctrl_c_while_waiting_for_the_end_is_quiet(start: Starter, tmp_path: Path) -> None:
-    """Exit code 130: what was asked for was not done."""
-    file = tmp_path / "objects.yaml"
-    file.write_text(
-        """
-apiVersion: v1
+WAITS = """apiVersion: v1
 kind: Node
 metadata: {name: only}
 status: {allocatable: {cpu: "2", memory: 4Gi, pods: "10"}}
@@ -110,20 +105,44 @@ apiVersion: v1
 kind: Pod
 metadata: {name: second}
 spec: {containers: [{name: main, image: web, resources: {requests: {cpu: "2"}}}]}
-""",
-        encoding="utf-8",
-    )
+"""
+"""A pod waits for the end of another, which takes an hour."""
+
+
+def waiting(start: Starter, folder: Path) -> subprocess.Popen[str]:
+    """Start a run until idle that has nothing to do for an hour."""
+    file = folder / "objects.yaml"
+    file.write_text(WAITS, encoding="utf-8")
     process = start("run", "--embedded", "--until-idle", "-f", str(file), "-v", "2")
     assert process.stderr is not None
     for line in process.stderr:
-        if "Unable to schedule pod" in line:  # now it waits for the first one, which takes an hour
+        if "Unable to schedule pod" in line:
             break
+    return process
+
+
+def test_ctrl_c_while_waiting_for_the_end_is_quiet(start: Starter, tmp_path: Path) -> None:
+    """Exit code 130: what was asked for was not done."""
+    process = waiting(start, tmp_path)
 
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
     assert "Error" not in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_until_idle_winds_down_when_told(
+    start: Starter, tmp_path: Path, number: signal.Signals
+) -> None:
+    """As one without an end does: exit code 0, and nothing printed that would look like the end."""
+    process = waiting(start, tmp_path)
+
+    process.send_signal(number)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (0, "")
+    assert f"Received {number.name}, shutting down" in err
 
 
 def test_a_reader_that_went_away_is_no_error() -> None:

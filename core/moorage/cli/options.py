@@ -22,7 +22,7 @@ class Session:
     verbosity: int = 0
 
 
-class Port(click.ParamType):
+class Port(click.ParamType[int]):
     """A TCP port, 0 for any that is free."""
 
     name = "port"

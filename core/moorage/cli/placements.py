@@ -20,13 +20,15 @@ from moorage.model.requests import amounts_of, pod_requests
 if TYPE_CHECKING:
     from moorage.api.client import ApiClient
 
-__all__ = ["Outcome", "bound_pods", "print_outcome", "read_outcome"]
+__all__ = ["Outcome", "bound_pods", "count", "print_outcome", "read_outcome"]
 
 _ZONE: Final = "topology.kubernetes.io/zone"
 _ORDINARY: Final = frozenset({"cpu", "ephemeral-storage", "memory", "pods"})
 _GIB: Final = 2**30
 _MANY_NODES: Final = 100
 """Above this, only nodes that took pods are listed, unless all are asked for."""
+_MANY_PODS: Final = 200
+"""Above this, bound pods are not listed one by one, unless all are asked for."""
 
 
 class _Pods(msgspec.Struct):
@@ -121,7 +123,7 @@ def print_outcome(outcome: Outcome, output: str) -> None:
         return
     parts: list[RenderableType] = []
     for heading, content in (
-        ("What went where", _pods_table(outcome, wide=output == "wide")),
+        ("What went where", _placed_part(outcome, wide=output == "wide")),
         ("Nodes", _nodes_table(outcome, wide=output == "wide")),
         ("Pending, and why", _pending_table(outcome, wide=output == "wide")),
     ):
@@ -140,6 +142,14 @@ def _document(pod: Pod, outcome: Outcome) -> dict[str, Any]:
         "reason": reason,
         "message": message,
     }
+
+
+def _placed_part(outcome: Outcome, *, wide: bool) -> RenderableType | None:
+    """List the bound pods; only their number where nobody would read the list."""
+    number = len(outcome.placed())
+    if number <= _MANY_PODS or wide:
+        return _pods_table(outcome, wide=wide)
+    return Text(f"{count(number, 'pod')}; -o wide or -o json lists them all.")
 
 
 def _pods_table(outcome: Outcome, *, wide: bool) -> RenderableType | None:
@@ -232,7 +242,7 @@ def _summary(outcome: Outcome) -> Text:
     if not total:
         return Text("There was no pod to schedule.")
     line = Text(
-        f"{len(placed):,} of {_count(total, 'pod')} bound on {_count(len(nodes), 'node')}"
+        f"{len(placed):,} of {count(total, 'pod')} bound on {count(len(nodes), 'node')}"
         f" in {outcome.seconds:.1f} s",
         style="bold",
     )
@@ -241,7 +251,8 @@ def _summary(outcome: Outcome) -> Text:
     return line.append(f", {len(pending)} pending", style="yellow") if pending else line
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """Write a number with its noun: ``1 pod``, ``1,200 pods``."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 

@@ -16,11 +16,12 @@ from moorage.api.client import ApiClient
 from moorage.api.connection import Connection
 from moorage.api.pacing import TokenBucket
 from moorage.cli.observing import ServingPlan, new_oversight, served
-from moorage.cli.placements import bound_pods, print_outcome, read_outcome
+from moorage.cli.placements import bound_pods, count, print_outcome, read_outcome
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.handle import Services
 from moorage.framework.profile import Framework
 from moorage.runner import Runner
+from moorage.runner.process import stopping_by_signals
 
 __all__ = ["Job", "schedule_for_ever", "schedule_until_idle"]
 
@@ -81,7 +82,7 @@ def _settled() -> bool:
 
 
 async def schedule_for_ever(job: Job, connect: Connect) -> None:
-    """Schedule until SIGTERM or SIGINT. Raises what keeps the runner from starting, or ends it."""
+    """Schedule until SIGTERM, SIGHUP or SIGINT. Raises what keeps the runner from starting, or ends it."""
     with job.runner(connect, handle_signals=True) as runner:
         await runner.run()
 
@@ -96,14 +97,23 @@ async def schedule_until_idle(
     """Schedule until nothing more can happen, and print what went where.
 
     With `only_new`, pods that were on nodes before and pods of other schedulers are not told about.
-    While `is_settled` says no, somebody else is about to change something.
+    While `is_settled` says no, somebody else is about to change something. SIGTERM and SIGHUP end
+    it early, as they do `schedule_for_ever`, and then nothing is printed.
     Raises what keeps the runner from starting.
     """
     async with ApiClient(connect()) as client:
         before = await bound_pods(client) if only_new else frozenset[str]()
         begun = time.perf_counter()
-        with job.runner(connect) as runner:
+        told = asyncio.Event()
+
+        def stop() -> None:
+            told.set()
+            runner.stop()
+
+        with job.runner(connect) as runner, stopping_by_signals(stop, interrupt=False):
             await _run_until_idle(runner, is_settled)
+        if told.is_set():
+            return
         outcome = await read_outcome(
             client,
             served=job.frameworks,
@@ -148,4 +158,4 @@ async def _progress(runner: Runner) -> AsyncIterator[None]:
 def _progress_line(runner: Runner) -> str:
     session = runner.session
     waiting = sum(session.queue.counts().values())
-    return f"Scheduling: {session.cluster.pod_count:,} pods on nodes, {waiting:,} not yet"
+    return f"Scheduling: {count(session.cluster.pod_count, 'pod')} on nodes, {waiting:,} not yet"

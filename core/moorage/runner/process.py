@@ -16,10 +16,14 @@ _logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def stopping_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Have SIGTERM and SIGINT call `stop`, in the loop that runs now."""
+def stopping_by_signals(stop: Callable[[], None], *, interrupt: bool = True) -> Iterator[None]:
+    """Have SIGTERM, SIGHUP and, with `interrupt`, SIGINT call `stop`, in the loop that runs now.
+
+    A signal that the process was started to ignore (``nohup``) stays ignored.
+    """
     loop = asyncio.get_running_loop()
-    numbers = (signal.SIGTERM, signal.SIGINT)
+    asked = (signal.SIGTERM, signal.SIGHUP, *((signal.SIGINT,) if interrupt else ()))
+    numbers = [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
 
     def stop_by(number: signal.Signals) -> None:
         _logger.info("Received %s, shutting down", number.name)
