@@ -36,7 +36,9 @@ def kubeconfig(
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "here",
-        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+        "contexts": [
+            {"name": "here", "context": {"cluster": "c"} | ({} if user is None else {"user": "u"})}
+        ],
         "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
         "users": [{"name": "u", "user": user}] if user is not None else [],
     }
@@ -209,7 +211,7 @@ async def test_failing_exec_plugin_is_named(tmp_path: Path, command: str, senten
         pytest.param("current-context: x\n", "has no context x", id="no such context"),
         pytest.param(
             "current-context: x\ncontexts: [{name: x, context: {cluster: c}}]\n",
-            "Expected object with name c in .*clusters",
+            "contexts.name=x..context.cluster: there is no cluster c; there is: none",
             id="no such cluster",
         ),
         pytest.param(
@@ -221,8 +223,38 @@ async def test_failing_exec_plugin_is_named(tmp_path: Path, command: str, senten
         pytest.param(
             "current-context: x\ncontexts: [{name: x, context: {cluster: c}}]\n"
             "clusters: [{name: c, cluster: {server: 'https://a', certificate-authority: nope}}]\n",
-            "File does not exists: .*nope",
+            "clusters.name=c..cluster.certificate-authority: there is no file .*nope",
             id="no such certificate",
+        ),
+        pytest.param(
+            "current-context: x\ncontexts: [{name: x, context: {user: u}}]\nusers: [{name: u}]\n",
+            "contexts.name=x..context.cluster: is missing",
+            id="no cluster",
+        ),
+        pytest.param(
+            "current-context: x\ncontexts: [{name: x, context: {cluster: c, user: me}}]\n"
+            "clusters: [{name: c, cluster: {server: 'https://a'}}]\nusers: [{name: you}]\n",
+            "contexts.name=x..context.user: there is no user me; there is: you",
+            id="no such user",
+        ),
+        *(
+            pytest.param(
+                f"current-context: x\ncontexts: [{{name: x, context: {{cluster: c}}}}]\n"
+                f"clusters: [{{name: c, cluster: {{server: '{server}'}}}}]\n",
+                f"clusters.name=c..cluster.server: '{server}' is no address of an API server",
+                id=server,
+            )
+            for server in ("127.0.0.1:9", "ftp://x/", "https://")
+        ),
+        *(
+            pytest.param(
+                "current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\n"
+                "clusters: [{name: c, cluster: {server: 'https://a'}}]\n"
+                f"users: [{{name: u, user: {{{field}: nope}}}}]\n",
+                f"users.name=u..user.{field}: there is no file .*nope",
+                id=field,
+            )
+            for field in ("client-certificate", "client-key", "tokenFile")
         ),
         pytest.param(
             "current-context: x\ncontexts: [{name: x, context: {cluster: c}}]\n"
@@ -319,6 +351,29 @@ async def test_unknown_authority_is_not_trusted(tls_server: FakeServer, tmp_path
             UnreachableError, match=f"correct the certificate authority in kubeconfig {path}"
         ):
             await client.request("GET", "/x")
+
+
+async def test_plain_http_behind_an_https_address_is_told(
+    server: FakeServer, tmp_path: Path
+) -> None:
+    """And nothing about certificates, which are not to blame."""
+    path = kubeconfig(tmp_path, server.url.replace("http://", "https://"))
+    async with ApiClient(Connection.from_kubeconfig(path)) as client:
+        with pytest.raises(
+            UnreachableError, match=f"does not speak TLS; write http:// .* in kubeconfig {path}"
+        ):
+            await client.request("GET", "/x")
+
+
+async def test_some_other_web_server_is_told_apart(server: FakeServer, tmp_path: Path) -> None:
+    """Every API server serves nodes."""
+    path = kubeconfig(tmp_path, server.url)
+    async with ApiClient(Connection.from_kubeconfig(path)) as client:
+        with pytest.raises(
+            ApiError,
+            match=f"^{server.url} does not look like a Kubernetes API server: .*kubeconfig {path}$",
+        ):
+            await client.request("GET", "/api/v1/nodes")
 
 
 async def test_verification_can_be_skipped(

@@ -13,7 +13,7 @@ import pytest
 
 from moorage.api.client import ApiClient
 from moorage.api.connection import Connection
-from moorage.api.resources import PODS
+from moorage.api.resources import LEASES, PODS
 from moorage.api.watching import Changes, Reflector, Replace
 from moorage.errors import ApiError, LostAnswerError, NotServedError, UnreachableError
 
@@ -519,8 +519,25 @@ async def test_step_reports_a_failure_in_its_state(
 
 async def test_probe_of_what_is_not_served(client: ApiClient) -> None:
     """404 on a list: the server does not know the resource."""
+    reflector = Reflector(client, LEASES, Thing)
+    with pytest.raises(NotServedError, match="the API server does not serve leases"):
+        await reflector.probe()
+
+
+async def test_probe_of_something_that_is_no_api_server(client: ApiClient) -> None:
+    """404 on what all of them serve: the address is wrong."""
     reflector = Reflector(client, PODS, Thing)
-    with pytest.raises(NotServedError, match="the API server does not serve pods/v1"):
+    with pytest.raises(NotServedError, match="does not look like a Kubernetes API server"):
+        await reflector.probe()
+
+
+async def test_probe_of_a_server_that_never_answers(
+    server: FakeServer, reflector: Reflector[Thing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody waits for it: not as long as for any other answer, and it is said for how long."""
+    monkeypatch.setattr("moorage.api.watching._PROBE_SECONDS", 0.05)
+    server.on("GET", LIST, server.lines(hold=True))
+    with pytest.raises(UnreachableError, match="takes connections and did not answer within 0 s"):
         await reflector.probe()
 
 

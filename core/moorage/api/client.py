@@ -200,12 +200,14 @@ class ApiClient:
                 response = await self._measured(request, credentials)
             async with response:
                 if response.status >= HTTPStatus.MULTIPLE_CHOICES:
-                    raise faults.refusal(
+                    refused = faults.refusal(
                         response.status,
                         await response.read(),
                         source=self._connection.source,
                         retry_after=response.headers.get("Retry-After"),
                     )
+                    server, source = credentials.server, self._connection.source
+                    raise faults.stranger(server, request.path, refused, source=source)
                 yield response
 
     async def _measured(

@@ -24,6 +24,7 @@ from kubernetes.aio.config.incluster_config import (
 )
 
 from moorage.api.kubeconfig import Kubeconfig
+from moorage.api.kubeconfig_checks import is_server_url
 from moorage.api.service_account import ServiceAccount
 from moorage.api.tls import TlsContexts
 from moorage.errors import KubeconfigError
@@ -201,12 +202,7 @@ def _proxy_of_environment(server: str) -> str | None:
 
 
 def _checked_url(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
+    if not is_server_url(url):
         raise KubeconfigError(
             f"--master {url} is no address of an API server: "
             "write it as http://host:port or https://host:port"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from moorage.errors import ApiError, LostAnswerError, UnreachableError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Status", "StatusDetails", "refusal", "refusal_in_stream", "translated"]
+__all__ = ["Status", "StatusDetails", "refusal", "refusal_in_stream", "stranger", "translated"]
 
 
 class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
@@ -64,6 +65,20 @@ def refusal(code: int, body: bytes, *, source: str, retry_after: str | None = No
         message = _with_missing_rule(message)
     return ApiError(
         message, code=code, reason=status.reason, retry_after=_seconds(code, status, retry_after)
+    )
+
+
+def stranger(server: str, path: str, error: ApiError, *, source: str) -> ApiError:
+    """Return what to raise for `error`, which may come from something that is no API server.
+
+    All of them serve the core group, and answer for it with a reason.
+    """
+    if error.code != HTTPStatus.NOT_FOUND or error.reason or not path.startswith("/api/v1/"):
+        return error
+    return ApiError(
+        f"{server} does not look like a Kubernetes API server: it answers 404 to {path} "
+        f"({error}); correct the address in {source}",
+        code=error.code,
     )
 
 
@@ -133,7 +148,10 @@ def _failure(url: str, source: str, error: Exception) -> UnreachableError:
     if isinstance(error, _NOTHING_SENT):
         return UnreachableError(f"cannot reach {url}: {_advice(source, error)}")
     if isinstance(error, TimeoutError):
-        return LostAnswerError(f"{url} was not answered in time; it has to be asked again")
+        return LostAnswerError(
+            f"{url} was not answered in time; if that goes on, check the API server, "
+            f"and its address in {source}"
+        )
     return LostAnswerError(
         f"the connection broke before {url} was answered ({_cause(error)}); "
         "it has to be asked again"
@@ -150,12 +168,21 @@ _NOTHING_SENT = (
 )
 
 
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG"})
+"""What OpenSSL says of an answer in plain text, by version."""
+
+
 def _advice(source: str, error: Exception) -> str:
     match error:
         case aiohttp.ClientConnectorDNSError():
             return f"there is no host {error.host}; correct the address in {source}"
         case aiohttp.ClientConnectorCertificateError():
             return f"{_certificate_fault(error)}; correct the certificate authority in {source}"
+        case aiohttp.ClientConnectorSSLError() if _reason(error) in _NO_TLS:
+            return (
+                f"{error.host}:{error.port} does not speak TLS; write http:// instead of https:// "
+                f"if that is meant, or correct the port, in {source}"
+            )
         case aiohttp.ClientSSLError():
             return f"TLS failed ({_cause(error)}); check the certificates in {source}"
     return f"{_cause(error)}; check that the API server runs, and its address in {source}"
@@ -166,8 +193,20 @@ def _certificate_fault(error: aiohttp.ClientConnectorCertificateError) -> str:
     return str(getattr(fault, "verify_message", "") or fault)
 
 
+def _reason(error: Exception) -> str:
+    """Return OpenSSL's word for what went wrong, empty if that was not TLS.
+
+    Its errno is none of the system's.
+    """
+    inner = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    return (inner.reason or "") if isinstance(inner, ssl.SSLError) else ""
+
+
 def _cause(error: Exception) -> str:
     """Return the shortest text that names the cause: the system's, where there is a number."""
+    reason = _reason(error)
+    if reason:
+        return reason.lower().replace("_", " ")
     if isinstance(error, OSError) and error.errno and error.errno > 0:
         return os.strerror(error.errno).lower()
     return str(error) or type(error).__name__

@@ -20,6 +20,7 @@ from kubernetes.aio.config.kube_config import (
     KubeConfigMerger,
 )
 
+from moorage.api.kubeconfig_checks import check_context
 from moorage.api.oidc import expires_within, refreshed_tokens
 from moorage.errors import KubeconfigError
 
@@ -87,6 +88,7 @@ class Kubeconfig:
                 f"kubeconfig {self._path} has no context {chosen}; "
                 f"it has: {', '.join(known) or 'none'}"
             )
+        check_context(merged, chosen, path=self._path, server=self._server)
         return _Loader(merged, chosen)
 
 

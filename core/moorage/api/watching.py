@@ -25,7 +25,13 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 from moorage.api import faults
 from moorage.api.decoding import Change, ObjectDecoder, log_undecodable
 from moorage.api.pacing import Backoff
-from moorage.errors import ApiError, LostAnswerError, MoorageError, NotServedError
+from moorage.errors import (
+    ApiError,
+    LostAnswerError,
+    MoorageError,
+    NotServedError,
+    UnreachableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
@@ -45,6 +51,8 @@ SILENCE_LIMIT = 150.0
 """Seconds; a kube-apiserver sends a bookmark each minute, so that two may be late."""
 _LIST_SECONDS = 300.0
 """A page may hold everything: a server that answers from its cache need not obey the limit."""
+_PROBE_SECONDS = 10.0
+"""How long one object may take at start-up, where somebody waits for an answer."""
 _WATCH_SECONDS = (300, 600)
 """How long a watch is asked to last, at random as in client-go, so that not all end at once."""
 _SHORT_WATCH_SECONDS = 1.0
@@ -125,12 +133,25 @@ class Reflector(Generic[T]):
         NotServedError where the server knows no such resource.
         """
         try:
-            await self._client.request("GET", self._path, params={**self._selectors, "limit": "1"})
+            await self._client.request(
+                "GET",
+                self._path,
+                params={**self._selectors, "limit": "1"},
+                timeout=_PROBE_SECONDS,
+            )
         except ApiError as error:
             if error.code != HTTPStatus.NOT_FOUND:
                 raise
-            raise NotServedError(
-                f"the API server does not serve {self.resource}", code=error.code
+            core = self._path.startswith("/api/v1/") and not error.reason
+            told = str(error) if core else f"the API server does not serve {self.resource}"
+            raise NotServedError(told, code=error.code) from error
+        except LostAnswerError as error:
+            if not isinstance(error.__cause__, TimeoutError):
+                raise
+            connection = self._client.connection
+            raise UnreachableError(
+                f"the API server takes connections and did not answer within {_PROBE_SECONDS:.0f} s"
+                f" ({self.resource}); check that it is well, and its address in {connection.source}"
             ) from error
 
     def __aiter__(self) -> AsyncIterator[Batch[T]]:
