@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from moorage.config.defaults import DEFAULT_PLUGINS
+from moorage.config.idle_plugins import about_idle_plugins
 from moorage.config.merging import EnabledPlugin, extension_points, require_one_queue_sort
 from moorage.config.notices import notices
 from moorage.config.schema import (
@@ -75,9 +76,12 @@ def assemble(
     defaults = [name for name, _ in DEFAULT_PLUGINS]
     absent = tuple(name for name in defaults if name in enabled and name not in registry)
     known = {*registry.names(), *defaults}
-    return Assembly(
-        frameworks, (*_about_absent(absent), *notices(configuration, sorted(known))), absent
+    said = (
+        *_about_absent(absent),
+        *notices(configuration, sorted(known)),
+        *about_idle_plugins(enabled, registry),
     )
+    return Assembly(frameworks, said, absent)
 
 
 def plugin_arguments(
