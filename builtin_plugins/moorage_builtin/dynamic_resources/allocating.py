@@ -85,6 +85,18 @@ class Wanted:
             found = self._selected[kind] = self._ask(kind, label, expressions)
         return found
 
+    @property
+    def asked(self) -> tuple[tuple[DeviceSelector, ...], tuple[DeviceSelector, ...]]:
+        """What decides whom it selects: the selectors of its class, and its own."""
+        return self.device_class.spec.selectors, self.request.selectors
+
+    def likeness(self, kind: DeviceKind, expressions: Expressions) -> bool | str:
+        """Say whether it selects devices of a kind, or why nobody can say."""
+        try:
+            return self.selects(kind, lambda: "", expressions)
+        except Refused as refusal:
+            return str(refusal)
+
     def tolerates(self, kind: DeviceKind) -> bool:
         """Say whether no taint keeps devices of a kind from being had."""
         return all(

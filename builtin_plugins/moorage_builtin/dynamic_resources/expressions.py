@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from moorage.model.devices import Device, DeviceAttribute
 from moorage_builtin.dynamic_resources.functions import FUNCTIONS, quantity_value, semver_value
@@ -85,14 +86,12 @@ class Expression:
         if returned not in {"BOOL", "DYN"}:
             raise ExpressionError(f"does not compile: it gives {returned.lower()}, not bool")
         self._domains = {one or other for one, other in _INDEXED.findall(text)}
-        self._said: dict[DeviceLook, bool | ExpressionError] = {}
+        self._said: WeakKeyDictionary[DeviceLook, bool | ExpressionError] = WeakKeyDictionary()
 
     def selects(self, look: DeviceLook) -> bool:
         """Say whether devices that look so are selected; ExpressionError if that fails."""
         said = self._said.get(look)
         if said is None:
-            if len(self._said) >= _MOST_KEPT:
-                self._said.clear()
             try:
                 said = self._ask(look)
             except ExpressionError as error:

@@ -1,15 +1,19 @@
 """Which devices a node can use: pools compiled once, and shared by the nodes that see the same.
 
 A pool is what one driver publishes under one name, in slices; only those of its newest generation
-count. A `PoolView` is what one or more nodes see of a pool. Views of different pools with equal
-devices, in the same order, have one `shape`: what is found out for one node then holds for others.
+count. A `PoolView` is what one or more nodes see of a pool. To a pod, devices are alike that its
+requests select alike and its constraints find alike, whatever else they say of themselves: views
+with devices that are alike, in the same order, have one profile, and what is found out for one node
+holds for others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -22,6 +26,9 @@ from moorage_builtin.node_terms import NodeTerm, compile_term
 
 __all__ = ["Counters", "DeviceKind", "Inventory", "PoolView", "SeenDevice"]
 
+_MOST_NUMBERS = 500_000
+_MOST_PROFILES = 64
+
 Counters = dict[tuple[str, str], Fraction]
 """Amounts by counter set and counter."""
 
@@ -29,10 +36,12 @@ Counters = dict[tuple[str, str], Fraction]
 class DeviceKind:
     """What decides about a device, but for its name: equal devices share one of these.
 
-    `look` is what expressions see, `consumes` what it takes from the counters of its pool.
+    `look` is what expressions see, `consumes` what it takes from the counters of its pool. Kinds
+    that differ in nothing but attributes have one `rest`.
     """
 
-    def __init__(self, driver: str, device: Device) -> None:
+    def __init__(self, driver: str, device: Device, rest: int) -> None:
+        self.rest = rest
         self.driver = driver
         self.device = device
         self.look = DeviceLook(driver, device)
@@ -89,7 +98,8 @@ class PoolView:
         self.counters = counters
         self.consumers = consumers
         self.places = {seen.name: place for place, seen in enumerate(devices)}
-        self.shape = -1
+        self.profiles: dict[Any, int] = {}
+        """Its profile to those who ask for devices in the same way."""
         self.state: tuple[int, Any] | None = None
         """What of it was in use when that was last asked; for the ledger."""
 
@@ -103,14 +113,13 @@ class PoolView:
         """The pool as people name it: ``driver/pool``."""
         return "/".join(self.key)
 
-    @property
-    def content(self) -> tuple[Any, ...]:
-        """What views of one shape have in common."""
+    def content(self, like: Callable[[DeviceKind], Hashable]) -> Hashable:
+        """Return what views of one profile have in common, where `like` says who is alike."""
         return (
             self.key[0],
             self.is_incomplete,
             self.problem,
-            tuple(id(seen.kind) for seen in self.devices),
+            tuple((seen.kind.rest, like(seen.kind)) for seen in self.devices),
             tuple(sorted(self.counters.items())),
         )
 
@@ -161,7 +170,7 @@ class _Pool:
         """Whether some device must be made ready before a pod is bound: others are better."""
         return any(seen.device.binding_conditions for _, group in self._devices for seen in group)
 
-    def view(self, node: moorage.Node, shapes: dict[Any, int]) -> PoolView | None:
+    def view(self, node: moorage.Node) -> PoolView | None:
         """Return what a node sees, None where it sees nothing."""
         chosen = tuple(
             index for index, (target, _) in enumerate(self._devices) if target.accepts(node)
@@ -171,7 +180,6 @@ class _Pool:
         view = self._views.get(chosen)
         if view is None:
             view = self._views[chosen] = self._see(chosen)
-            view.shape = shapes.setdefault(view.content, len(shapes))
         return view
 
     def _see(self, chosen: tuple[int, ...]) -> PoolView:
@@ -226,11 +234,28 @@ class _Pool:
                     self._problem = f"counter {name} not found in counter set {counter_set}"
 
 
-class _Kinds:
-    """Kinds of devices by what decides about them; those that no slice has are let go with a clear."""
+class _Numbers:
+    """Small numbers for contents: equal ones have one, and none is ever used again for another."""
 
     def __init__(self) -> None:
-        self._kinds: dict[bytes, DeviceKind] = {}
+        self._numbers: dict[Hashable, int] = {}
+        self._next = itertools.count()
+
+    def of(self, content: Hashable) -> int:
+        number = self._numbers.get(content)
+        if number is None:
+            if len(self._numbers) >= _MOST_NUMBERS:
+                self._numbers.clear()
+            number = self._numbers[content] = next(self._next)
+        return number
+
+
+class _Kinds:
+    """Kinds of devices by what decides about them, as long as there are such devices."""
+
+    def __init__(self) -> None:
+        self._kinds: WeakValueDictionary[bytes, DeviceKind] = WeakValueDictionary()
+        self._rests = _Numbers()
 
     def of(self, driver: str, device: Device) -> DeviceKind:
         """Return the kind of a device; ValueError where it has a quantity that cannot be read."""
@@ -240,7 +265,9 @@ class _Kinds:
         content = msgspec.json.encode([driver, bare], order="sorted")
         kind = self._kinds.get(content)
         if kind is None:
-            kind = self._kinds[content] = DeviceKind(driver, bare)
+            rest = msgspec.structs.replace(bare, attributes={})
+            number = self._rests.of(msgspec.json.encode([driver, rest], order="sorted"))
+            kind = self._kinds[content] = DeviceKind(driver, bare, number)
         return kind
 
 
@@ -253,7 +280,8 @@ class Inventory:
         self._compiled_at: dict[PoolKey, int] = {}
         self._pools: dict[PoolKey, _Pool] = {}
         self._kinds = _Kinds()
-        self._shapes: dict[Any, int] = {}
+        self._profiles = _Numbers()
+        self._asked = _Numbers()
         self._of_node: dict[str, list[_Pool]] = {}
         self._shared: list[_Pool] = []
         self._seen: dict[str, tuple[moorage.Node, tuple[PoolView, ...]]] = {}
@@ -281,10 +309,23 @@ class Inventory:
         pools = self._of_node.get(name, [])
         if self._shared:
             pools = sorted([*pools, *self._shared], key=_order)
-        views = [pool.view(node, self._shapes) for pool in pools]
+        views = [pool.view(node) for pool in pools]
         found = tuple(view for view in views if view is not None)
         self._seen[name] = (node, found)
         return found
+
+    def way_of_asking(self, asked: Hashable) -> int:
+        """Return a number for all that tells devices apart, for `profile`."""
+        return self._asked.of(asked)
+
+    def profile(self, view: PoolView, asked: int, like: Callable[[DeviceKind], Hashable]) -> int:
+        """Return the profile of a view to those who ask in a way; `like` says who is alike."""
+        number = view.profiles.get(asked)
+        if number is None:
+            if len(view.profiles) >= _MOST_PROFILES:
+                view.profiles.clear()
+            number = view.profiles[asked] = self._profiles.of((asked, view.content(like)))
+        return number
 
     def _index(self) -> None:
         self._of_node, self._shared, self._seen = {}, [], {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from moorage_builtin.dynamic_resources.allocating import (
 )
 from moorage_builtin.dynamic_resources.expressions import Expressions
 from moorage_builtin.dynamic_resources.extended import NAME_IN_MEMORY, Served, requests_for
-from moorage_builtin.dynamic_resources.inventory import Inventory, PoolView
+from moorage_builtin.dynamic_resources.inventory import DeviceKind, Inventory, PoolView
 from moorage_builtin.dynamic_resources.ledger import Ledger
 from moorage_builtin.dynamic_resources.pod_claims import ClaimProblem
 from moorage_builtin.dynamic_resources.readiness import (
@@ -61,12 +61,37 @@ class Allocated(NamedTuple):
 
 
 class _Variant(NamedTuple):
-    """The claims to be allocated, where a node leaves some `resources` to devices."""
+    """The claims to be allocated, where a node leaves some resources to devices.
+
+    `asked` is the inventory's number for all that tells devices apart for them: who selects them,
+    and by which attributes they are compared.
+    """
 
     claims: tuple[ResourceClaim, ...]
     wanted: tuple[tuple[tuple[Wanted, ...], ...], ...]
     served: tuple[Served, ...] = ()
     problem: str = ""
+    asked: int = -1
+
+    def with_asked(self, inventory: Inventory) -> _Variant:
+        """Return it with `asked` filled in."""
+        selectors = tuple(one.asked for one in self._all_wanted())
+        return self._replace(asked=inventory.way_of_asking((selectors, tuple(self._attributes()))))
+
+    def likeness(self, kind: DeviceKind, expressions: Expressions) -> tuple[Any, ...]:
+        """Say of a kind of devices what tells it apart."""
+        selected = tuple(one.likeness(kind, expressions) for one in self._all_wanted())
+        return (*selected, *(kind.attribute(name) for name in self._attributes()))
+
+    def _all_wanted(self) -> Iterator[Wanted]:
+        for requests in self.wanted:
+            for alternatives in requests:
+                yield from alternatives
+
+    def _attributes(self) -> Iterator[str]:
+        for claim in self.claims:
+            for constraint in claim.spec.devices.constraints:
+                yield constraint.match_attribute or constraint.distinct_attribute or ""
 
 
 class _Outcome(NamedTuple):
@@ -169,20 +194,31 @@ class PodDevices:
 
     def _make_variant(self, resources: frozenset[str]) -> _Variant:
         if not resources:
-            return _Variant(self._user_claims, self._user_wanted)
+            variant = _Variant(self._user_claims, self._user_wanted)
+            return variant.with_asked(self._reckoner.inventory)
         claim, served = requests_for(self.pod, resources, self._reckoner.classes)
         try:
             wanted = _wanted(claim, self._reckoner)
         except ClaimProblem as problem:
             return _Variant((), (), problem=str(problem))
-        return _Variant((*self._user_claims, claim), (*self._user_wanted, wanted), served)
+        claims = (*self._user_claims, claim)
+        variant = _Variant(claims, (*self._user_wanted, wanted), served)
+        return variant.with_asked(self._reckoner.inventory)
 
     def _outcome(
         self, variant: _Variant, resources: frozenset[str], views: tuple[PoolView, ...]
     ) -> _Outcome:
-        ledger = self._reckoner.ledger
+        ledger, inventory = self._reckoner.ledger, self._reckoner.inventory
+        expressions = self._reckoner.expressions
         seen = [(view, ledger.state(view)) for view in views]
-        key = (resources, *[(view.shape, state.key) for view, state in seen])
+
+        def like(kind: DeviceKind) -> tuple[Any, ...]:
+            return variant.likeness(kind, expressions)
+
+        key = (
+            resources,
+            *[(inventory.profile(view, variant.asked, like), state.key) for view, state in seen],
+        )
         outcome = self._outcomes.get(key)
         if outcome is not None:
             return outcome
