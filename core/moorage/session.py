@@ -14,77 +14,28 @@ that got a node, to be bound, and pods that got none, to be reported. No I/O, no
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from moorage.api.resources import (
-    CSI_DRIVERS,
-    CSI_NODES,
-    CSI_STORAGE_CAPACITIES,
-    DEVICE_CLASSES,
-    NAMESPACES,
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    POD_DISRUPTION_BUDGETS,
-    PODS,
-    REPLICA_SETS,
-    REPLICATION_CONTROLLERS,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-    SERVICES,
-    STATEFUL_SETS,
-    STORAGE_CLASSES,
-    VOLUME_ATTACHMENTS,
-    Resource,
-)
+from moorage.api.resources import NAMESPACES, NODES, PODS
 from moorage.binding.reservation import BindingHooks, Reservation
 from moorage.binding.wording import refusal_message
 from moorage.cycle import Cycle, Decision
 from moorage.errors import PluginError
 from moorage.fault_log import log_fault, worded
-from moorage.feed import (
-    BudgetFeed,
-    DeviceClassFeed,
-    Feed,
-    InformedFeed,
-    NamespaceFeed,
-    NodeFeed,
-    PodFeed,
-    ResourceClaimFeed,
-    ResourceSliceFeed,
-    StorageFeed,
-    WorkloadFeed,
-)
+from moorage.feed import Feed, InformedFeed, NamespaceFeed, NodeFeed, PodFeed
+from moorage.feed.watched import Watched, watched_kinds
+from moorage.framework import slowness
 from moorage.framework.handle import Services
 from moorage.framework.hints import EventHint
-from moorage.framework.informing import InformedKind, Informer
+from moorage.framework.informing import Informer
 from moorage.framework.profile import Framework
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.requeue import RequeueRequest
 from moorage.framework.verdict import Code, Verdict
-from moorage.model.devices import DeviceClass, ResourceClaim, ResourceSlice
-from moorage.model.disruption import PodDisruptionBudget
 from moorage.model.events import ActionType, ClusterEvent, EventResource
-from moorage.model.meta import Namespace
-from moorage.model.nodes import Node
 from moorage.model.pod_info import PodInfo
 from moorage.model.pods import Pod, is_terminating
-from moorage.model.storage import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
-from moorage.model.workloads import (
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
 from moorage.queueing import Place, SchedulingQueue
 from moorage.queueing.sorting import SortKeys
 from moorage.serving.gauges import read_gauges
@@ -129,31 +80,6 @@ class Failure(NamedTuple):
     announced: str = ""
 
 
-class Watched(NamedTuple):
-    """A kind of object: the resource, the record it is decoded into, and what takes it in."""
-
-    resource: Resource
-    record: type[Any]
-    feed: Feed[Any]
-
-
-_WORKLOADS: tuple[tuple[Resource, type[Any]], ...] = (
-    (SERVICES, Service),
-    (REPLICATION_CONTROLLERS, ReplicationController),
-    (REPLICA_SETS, ReplicaSet),
-    (STATEFUL_SETS, StatefulSet),
-)
-
-_STORAGE: tuple[tuple[Resource, type[Any], EventResource], ...] = (
-    (PERSISTENT_VOLUMES, PersistentVolume, EventResource.PERSISTENT_VOLUME),
-    (PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim, EventResource.PERSISTENT_VOLUME_CLAIM),
-    (STORAGE_CLASSES, StorageClass, EventResource.STORAGE_CLASS),
-    (CSI_NODES, CSINode, EventResource.CSI_NODE),
-    (CSI_DRIVERS, CSIDriver, EventResource.CSI_DRIVER),
-    (CSI_STORAGE_CAPACITIES, CSIStorageCapacity, EventResource.CSI_STORAGE_CAPACITY),
-    (VOLUME_ATTACHMENTS, VolumeAttachment, EventResource.VOLUME_ATTACHMENT),
-)
-
 Outcome: TypeAlias = Reservation | Failure
 
 
@@ -162,8 +88,9 @@ class Session:
 
     All frameworks were made with `services`, whose activation and nominations this fills in.
     Backoffs and `unschedulable_timeout` are in seconds; `on_ready` is called when `attempt` or
-    `next_at` may answer otherwise than before, `on_gated` for a pod that PreEnqueue holds back. Pods and objects are taken in through
-    `pods`, `nodes`, `namespaces` and `informed(informer)`.
+    `next_at` may answer otherwise than before, `on_gated` for a pod that PreEnqueue holds back. Pods
+    and objects are taken in through `pods`, `nodes`, `namespaces`, `watched(plural)` and
+    `informed(informer)`.
     """
 
     def __init__(
@@ -190,7 +117,7 @@ class Session:
             max_backoff=max_backoff,
             unschedulable_timeout=unschedulable_timeout,
             on_hint_error=self._on_hint_error,
-            on_hint=self.record.hint,
+            on_hint=self._on_hint,
             on_incoming=self.record.incoming,
             on_gated=self._tell_of_gate,
             activity=services.activity,
@@ -204,7 +131,10 @@ class Session:
         services.is_there = lambda uid: self.pods.known(uid) is not None
         self.nodes = NodeFeed(self.cluster, self.queue)
         self.namespaces = NamespaceFeed(self.cluster, self.queue)
-        self._watched = {one.resource.plural: one for one in self._all_watched()}
+        kinds = watched_kinds(
+            self.cluster, self.queue, pods=self.pods, nodes=self.nodes, namespaces=self.namespaces
+        )
+        self._watched = {one.resource.plural: one for one in kinds}
         read_gauges(
             services.metrics, self.queue, self.cluster, count_nodes=lambda: self.nodes.count
         )
@@ -244,21 +174,6 @@ class Session:
             for plugin in framework.plugins
             if plural in plugin.watches
         )
-
-    def _all_watched(self) -> Iterator[Watched]:
-        yield Watched(PODS, Pod, self.pods)
-        yield Watched(NODES, Node, self.nodes)
-        yield Watched(NAMESPACES, Namespace, self.namespaces)
-        for resource, kind in _WORKLOADS:
-            name = EventResource.SERVICE if resource is SERVICES else _event_resource(resource)
-            yield Watched(resource, kind, WorkloadFeed(self.cluster, self.queue, kind, name))
-        yield Watched(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, BudgetFeed(self.cluster))
-        cluster, queue = self.cluster, self.queue
-        yield Watched(RESOURCE_CLAIMS, ResourceClaim, ResourceClaimFeed(cluster, queue))
-        yield Watched(RESOURCE_SLICES, ResourceSlice, ResourceSliceFeed(cluster, queue))
-        yield Watched(DEVICE_CLASSES, DeviceClass, DeviceClassFeed(cluster, queue))
-        for resource, kind, event in _STORAGE:
-            yield Watched(resource, kind, StorageFeed(self.cluster, self.queue, kind, event))
 
     # One pod
 
@@ -464,6 +379,12 @@ class Session:
         reason = "SchedulerError" if fault else NOT_READY
         self._on_gated(Failure(queued.info, reason, verdict.message, None, Place.GATED))
 
+    def _on_hint(self, plugin: str, event: str, answer: str, seconds: float) -> None:
+        self.record.hint(plugin, event, answer, seconds)
+        if seconds >= slowness.SLOW_SECONDS:
+            framework = next(one for one in self.frameworks.values() if plugin in one.hints)
+            slowness.tell(framework, plugin, f"its hint for {event}", seconds)
+
     def _on_hint_error(
         self, plugin: str, pod: Pod, event: ClusterEvent, error: BaseException
     ) -> None:
@@ -483,10 +404,6 @@ class Session:
         log_fault(_logger, error, f"Pod {queued.key} goes to the end of the queue: {problem}")
 
 
-def _event_resource(resource: Resource) -> str:
-    return InformedKind(resource.group, resource.version, resource.plural).event_resource
-
-
 class _QueueSide:
     """A profile as the queue sees it."""
 
@@ -495,10 +412,16 @@ class _QueueSide:
         self._keys = keys
         # The hook itself: a key made up in its place may not compare with those it gives.
         sort = framework.points["queue_sort"]
+        self._sort = sort[0] if sort else None
         self._sort_key = sort[0].call if sort else framework.sort_key
 
     def sort_key(self, queued: QueuedPod) -> Any:  # noqa: ANN401 - the plugin's key
-        return self._keys.key(self._sort_key, queued)
+        begun = slowness.begin()
+        key = self._keys.key(self._sort_key, queued)
+        if self._sort is not None:
+            plugin = self._sort.plugin
+            slowness.tell_if_slow(self._framework, plugin, "queue_sort", queued.key, begun=begun)
+        return key
 
     def pre_enqueue(self, pod: Pod) -> Verdict:
         return self._framework.pre_enqueue(pod)

@@ -6,7 +6,8 @@ itself, and which pod is tried when. No I/O, no await, no clock: a simulation fe
 own. May import `queueing`, `framework`, `cache`, `api`, `model`, `errors`.
 
 `following.py` turns batches into arrivals and departures, one object at a time, and finds what a
-new list silently lacks; `pods.py`, `nodes.py`, `namespaces.py`, `stored.py` and `informed.py` say what those mean.
+new list silently lacks; `pods.py`, `nodes.py`, `namespaces.py`, `stored.py`, `devices.py` and
+`informed.py` say what those mean; `watched.py` lists all kinds.
 """
 
 from __future__ import annotations
