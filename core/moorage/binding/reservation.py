@@ -17,6 +17,7 @@ from functools import cached_property
 from moorage.binding.wording import failure
 from moorage.cache.cluster import ClusterCache
 from moorage.fault_log import log_fault
+from moorage.framework import slowness
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.profile import Framework, Hook
 from moorage.framework.queued_pod import QueuedPod
@@ -141,8 +142,10 @@ class Reservation:
         activity = framework.services.activity
         for hook in self.hooks.unreserve:
             before = activity.enter(hook.plugin, hook.name, self.info.key)
+            begun = slowness.begin()
             try:
                 hook.call(*self.arguments(hook))
+                slowness.tell_if_slow(framework, hook.plugin, hook.name, self.info.key, begun=begun)
             except BaseException as error:  # noqa: BLE001 - the others are asked all the same
                 log_fault(_logger, error, str(framework.fault(hook, error)))
             activity.leave(before)
@@ -156,8 +159,11 @@ class Reservation:
         framework = self.framework
         activity = framework.services.activity
         activity.plugin, activity.hook = hook.plugin, hook.name
+        begun = slowness.begin()
         try:
-            verdict = framework.check_verdict(hook, hook.call(*self.arguments(hook)))
+            answer = hook.call(*self.arguments(hook))
+            slowness.tell_if_slow(framework, hook.plugin, hook.name, self.info.key, begun=begun)
+            verdict = framework.check_verdict(hook, answer)
         except BaseException as error:  # noqa: BLE001 - whatever a plugin raises costs this pod its turn
             return failure(framework, hook, error)
         waits = verdict.code is Code.WAIT and hook.name == "permit"

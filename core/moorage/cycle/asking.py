@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from moorage.cache import NodeInfo, NodesView, PodsOnRows
 from moorage.cycle.steps import Step
 from moorage.errors import PluginError
+from moorage.framework import slowness
 from moorage.framework.blame import let_through
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.points import POINT_LABELS
@@ -119,7 +120,10 @@ class Asker:
             return None
         step.evaluations.filter.value += 1
         if step.takes_nodes_singly:
-            return self._filter_singly(hook, state, info, nodes)
+            begun = slowness.begin()
+            codes = self._filter_singly(hook, state, info, nodes)
+            self._tell_if_slow(hook, begun)
+            return codes
         answer = self._call(hook, state, info.pod, info, nodes)
         if answer is None:
             return None
@@ -170,7 +174,9 @@ class Asker:
         step.evaluations.score.value += 1
         answer: Any
         if hook.name == "score":
+            begun = slowness.begin()
             answer = self._score_singly(hook, state, info, nodes)
+            self._tell_if_slow(hook, begun)
         else:
             answer = self._call(hook, state, info.pod, info, nodes)
         if not isinstance(answer, np.ndarray) or answer.shape != (len(nodes),):
@@ -242,7 +248,7 @@ class Asker:
         codes = np.zeros(len(nodes), dtype=np.int32)
         for position in range(len(nodes)):
             node = NodeInfo(nodes, position)
-            verdict = self.verdict(hook, self._call(hook, state, info.pod, info, node))
+            verdict = self.verdict(hook, self._call_once(hook, state, info.pod, info, node))
             if not verdict.is_success:
                 code = known.setdefault(verdict, len(verdicts) + 1)
                 if code > len(verdicts):
@@ -254,7 +260,7 @@ class Asker:
         self, hook: Hook, state: CycleState, info: PodInfo, nodes: NodesView
     ) -> NDArray[Any]:
         answers = [
-            self._call(hook, state, info.pod, info, NodeInfo(nodes, position))
+            self._call_once(hook, state, info.pod, info, NodeInfo(nodes, position))
             for position in range(len(nodes))
         ]
         try:
@@ -279,6 +285,18 @@ class Asker:
         return clone
 
     def _call(self, hook: Hook, *arguments: Any) -> Any:  # noqa: ANN401 - as the hook has them
+        begun = slowness.begin()
+        try:
+            return self._call_once(hook, *arguments)
+        finally:
+            self._tell_if_slow(hook, begun)
+
+    def _tell_if_slow(self, hook: Hook, begun: float) -> None:
+        """Warn of a hook, or of all its calls for single nodes, that kept the loop waiting."""
+        framework, pod = self._framework, self._activity.pod
+        slowness.tell_if_slow(framework, hook.plugin, hook.name, pod, begun=begun)
+
+    def _call_once(self, hook: Hook, *arguments: Any) -> Any:  # noqa: ANN401 - as the hook has them
         activity = self._activity
         activity.plugin, activity.hook = hook.plugin, hook.name
         try:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from moorage.cycle.steps import Plan, Step
+from moorage.framework import slowness
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.nomination import Nomination
@@ -59,8 +60,10 @@ class PostFilters:
         state = CycleState() if step is None else CycleState(notes(step))
         activity = self._framework.services.activity
         activity.plugin, activity.hook = hook.plugin, hook.name
+        begun = slowness.begin()
         try:
             answer: Any = hook.call(state, info.pod, info, diagnosis)
+            slowness.tell_if_slow(self._framework, hook.plugin, hook.name, info.key, begun=begun)
             if isinstance(answer, Nomination):
                 return answer
             return self._framework.check_verdict(hook, answer)

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from moorage.errors import PluginError
 from moorage.fault_log import text_of, worded
-from moorage.framework import hookspecs
+from moorage.framework import hookspecs, slowness
 from moorage.framework.blame import let_through
 from moorage.framework.handle import Handle, Services
 from moorage.framework.hints import EventHint
@@ -144,11 +144,13 @@ class Framework:
         verdict = SUCCESS
         for hook in self.points["pre_enqueue"]:
             before = self._activity.enter(hook.plugin, hook.name, pod_key(pod))
+            called = slowness.begin()
             try:
                 verdict = self.check_verdict(hook, hook.call(pod))
             except BaseException as error:  # noqa: BLE001 - any fault of a plugin keeps the pod aside
                 verdict = Verdict.error(str(self.fault(hook, error))).of(hook.plugin)
             self._activity.leave(before)
+            slowness.tell_if_slow(self, hook.plugin, hook.name, pod_key(pod), begun=called)
             if not verdict.is_success:
                 break
         self._metrics.point("PreEnqueue", clock() - begun, verdict.code.label)
