@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import json
+import logging
 import sys
 from itertools import chain
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from moorage.embedded.status import StatusError
+from moorage.embedded.unknown_fields import unknown_fields
 from moorage.embedded.workloads import CONTROLLED_KINDS, dependents_of
 from moorage.errors import ManifestError
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from moorage.embedded.store import Store
 
 __all__ = ["QUICKSTART", "STDIN", "Manifest", "apply_manifests", "load_manifests"]
+
+_log = logging.getLogger(__name__)
 
 # The manifests that the wheel carries, for a first look without any of one's own.
 QUICKSTART = Path(__file__).parent / "quickstart"
@@ -170,6 +174,7 @@ async def apply_manifests(store: Store, objects: Iterable[Mapping[str, Any]]) ->
 
     Namespaces that objects name and nobody creates are created. Workloads get their pods, unless
     the objects hold some that they own. `ManifestError` names file, object and the server's reason.
+    Unknown fields of what decides placement are warned of in the log.
     """
     items = list(objects)
     owned = {
@@ -179,6 +184,10 @@ async def apply_manifests(store: Store, objects: Iterable[Mapping[str, Any]]) ->
     }
     for number, item in enumerate(_in_order(store, items)):
         created = _create(store, item)
+        for field in unknown_fields(item):
+            where = getattr(item, "origin", "") or "a manifest"
+            name = created["metadata"]["name"]
+            _log.warning("%s: %s %s: unknown field %s", where, item["kind"], name, field)
         identity = (created["kind"], created["metadata"]["name"])
         if created["kind"] in CONTROLLED_KINDS and identity not in owned:
             _create_dependents(store, created, item)
