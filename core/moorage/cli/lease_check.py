@@ -21,6 +21,8 @@ __all__ = ["refuse_to_compete", "shares_lease"]
 _NAMESPACE: Final = "kube-system"
 _NAME: Final = "kube-scheduler"
 _SERVED: Final = "default-scheduler"
+_PATIENCE_SECONDS: Final = 10.0
+"""As at start-up elsewhere: somebody waits for an answer."""
 
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
@@ -52,7 +54,9 @@ async def refuse_to_compete(client: ApiClient, scheduler_names: Iterable[str]) -
     if _SERVED not in scheduler_names:
         return
     try:
-        body = await client.request("GET", LEASES.path(_NAMESPACE, _NAME))
+        body = await client.request(
+            "GET", LEASES.path(_NAMESPACE, _NAME), timeout=_PATIENCE_SECONDS
+        )
     except ApiError as error:
         if error.code == HTTPStatus.NOT_FOUND:
             return
