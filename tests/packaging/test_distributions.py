@@ -54,6 +54,7 @@ def test_the_wheel_carries_nothing_else(files: set[str]) -> None:
     assert {name.split("/")[0].split("-")[0] for name in files} <= {
         "moorage",
         "moorage_builtin",
+        "moorage_command",
         "moorage_pytest",
     }
     assert not [name for name in own if "test_" in name or "/tests/" in name]
@@ -67,7 +68,7 @@ def test_the_wheel_names_its_command_its_plugins_and_its_licence(wheel: Path) ->
         text = archive.read(entry_points).decode()
         assert any(name.endswith("licenses/LICENSE") for name in archive.namelist())
 
-    assert "moorage = moorage.cli:main" in text
+    assert "moorage = moorage_command:main" in text
     assert "NodeResourcesFit = moorage_builtin.node_resources_fit:NodeResourcesFit" in text
 
 

@@ -1,0 +1,49 @@
+"""The script `moorage`, before anything of the package is there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+INTERRUPTED_IMPORT = """
+import builtins, os, signal, sys
+import moorage_command
+
+plainly = builtins.__import__
+
+def importing(name, *rest):
+    if name == "moorage.cli":
+        os.kill(os.getpid(), signal.SIGINT)
+    return plainly(name, *rest)
+
+builtins.__import__ = importing
+sys.exit(moorage_command.main())
+"""
+
+
+def test_ctrl_c_while_it_imports_is_quiet() -> None:
+    """Exit code 130, as at any other time."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_it_is_the_command() -> None:
+    """With this process's arguments, and its exit code."""
+    code = "import sys, moorage_command; sys.exit(moorage_command.main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "sail"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: No such command 'sail'")
