@@ -144,6 +144,13 @@ class Binder:
         return failure(framework, hook, verdict)
 
     async def _call(self, hook: Hook, reservation: Reservation) -> Any:  # noqa: ANN401 - whatever a plugin returns
+        reservation.at = hook
+        try:
+            return await self._answer(hook, reservation)
+        finally:
+            reservation.at = None
+
+    async def _answer(self, hook: Hook, reservation: Reservation) -> Any:  # noqa: ANN401 - as above
         arguments = reservation.arguments(hook)
         plugin = reservation.framework.plugins[hook.place]
         if inspect.iscoroutinefunction(getattr(plugin, hook.name)):

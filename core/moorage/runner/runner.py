@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Hashable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ from moorage.model.pod_info import PodInfo
 from moorage.queueing import Place
 from moorage.runner.catching_up import has_caught_up
 from moorage.runner.oversight import Oversight
+from moorage.runner.patience import Patience, about_pods
 from moorage.runner.process import stopping_by_signals, threadsafe
 from moorage.runner.side_work import SideWork
 from moorage.runner.watching import (
@@ -162,11 +163,13 @@ class Runner:
         That is: all that the API server holds has been seen, every pod of ours is bound, refused,
         gated, or failed several times in a row, and all that is to be written about them is written.
         """
+        patience = Patience()
         while not self._over.is_set():
             if self._is_quiet() and await self._has_caught_up() and self._is_quiet():
                 assert self._reporter is not None  # noqa: S101 - made before anything is quiet
                 await self._reporter.flush(self._grace)
                 return
+            patience.look(self._standing(), self._reasons)
             await asyncio.sleep(_POLL_SECONDS)
 
     # Start
@@ -420,6 +423,30 @@ class Runner:
             queued.error_count >= _ERRORS_WAITED_FOR
             for queued in self.session.queue.pending()[Place.BACKOFF]
         )
+
+    def _standing(self) -> Hashable:
+        """Return what changes whenever something moves."""
+        if self._session is None:
+            return None
+        cluster, queue = self._session.cluster, self._session.queue
+        versions = tuple(watch.reflector.resource_version for watch in self._watches)
+        counts = tuple(queue.counts().values())
+        return cluster.pod_count, cluster.assumed_count, len(self._bindings), counts, versions
+
+    def _reasons(self) -> Iterator[str]:
+        """Say what idleness waits for."""
+        if self._session is None:
+            yield "the plugins to start"
+            return
+        for watch in self._watches:
+            if not watch.reflector.synced.is_set():
+                yield f"the first list of {watch.reflector.resource}"
+        queue = self._session.queue
+        yield from about_pods(self._bindings.values(), self._services.waiting, queue)
+        if self._reporter is not None and not self._reporter.status.is_idle:
+            yield f"{self._reporter.status.unfinished} statuses of pods to be written"
+        if self._side_work is not None and not self._side_work.is_idle:
+            yield "calls that plugins make at the API server"
 
     async def _has_caught_up(self) -> bool:
         assert self._client is not None  # noqa: S101 - nothing is quiet before there is one

@@ -1,0 +1,76 @@
+"""Who waits for idleness hears what keeps it from coming."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.loop_kit import Clock
+
+import moorage
+from moorage.runner import patience
+from moorage.runner.patience import Patience
+
+if TYPE_CHECKING:
+    from tests.runner.conftest import Cluster
+
+
+def test_it_is_said_at_growing_intervals(caplog: pytest.LogCaptureFixture) -> None:
+    """After 5 seconds, then 10, 20, ...; and from the start when something has moved."""
+    clock = Clock(0.0)
+    waiting = Patience(clock=clock)
+    for second in range(41):
+        clock.now = float(second)
+        waiting.look("same", lambda: ["a", "b"])
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [
+        f"Nothing has moved for {seconds} s; waiting for a; b" for seconds in (5, 10, 20, 40)
+    ]
+    for second in range(41, 46):
+        clock.now = float(second)
+        waiting.look("other", lambda: ["a"])
+    assert len(caplog.records) == len(said)
+
+
+async def _idle_with(
+    cluster: Cluster, plugin: type[moorage.Plugin], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "PATIENCE_SECONDS", 0.1)
+    cluster.node("n1")
+    cluster.pod("p")
+    await cluster.until_idle(Slow=plugin)
+
+
+async def test_a_pod_in_a_hook_of_binding_is_named(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With hook, plugin and distribution."""
+
+    class Slow(moorage.Plugin):
+        """Takes its time."""
+
+        @moorage.hookimpl
+        async def pre_bind(self) -> None:
+            """Wait."""
+            await asyncio.sleep(0.5)
+
+    await _idle_with(cluster, Slow, monkeypatch)
+    assert "waiting for pod default/p, which is in pre_bind of plugin 'Slow' (tests)" in caplog.text
+
+
+async def test_a_pod_in_permit_is_named(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the plugin that does not let it go."""
+
+    class Slow(moorage.Plugin):
+        """Lets pods wait."""
+
+        @moorage.hookimpl
+        def permit(self) -> moorage.Verdict:
+            """Wait."""
+            return moorage.Verdict.wait(0.5)
+
+    await _idle_with(cluster, Slow, monkeypatch)
+    assert "waiting for pod default/p, which waits in permit for plugin 'Slow'" in caplog.text
