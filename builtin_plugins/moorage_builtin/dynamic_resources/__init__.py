@@ -7,7 +7,7 @@ taking devices back from pods that ended; both are the resource claim controller
 `pod_claims.py` finds a pod's claims, `extended.py` makes one for resources that stand for devices.
 `inventory.py` says what a node sees, `ledger.py` who has what, `expressions.py`, `functions.py` and
 `semver.py` what a selector selects, `capacities.py` and `constraints.py` what else must hold;
-`allocating.py` searches, `results.py` puts what it found into the API's form. `pod_devices.py` is all
+`wanted.py` says what a request wants, `allocating.py` searches, `results.py` puts what it found into the API's form. `pod_devices.py` is all
 that for one pod and many nodes. `writing.py` writes, `readiness.py` says when devices can be used,
 `requeueing.py` when to look again; `plugin.py` has the hooks, `arguments.py` what can be configured.
 """

@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 import moorage
 from moorage.model import InvalidSelectorError
 from moorage.model.devices import AllocationResult, ResourceClaim
-from moorage_builtin.dynamic_resources.allocating import (
-    Found,
-    Refused,
-    Search,
-    Wanted,
-    wanted_of,
-)
+from moorage_builtin.dynamic_resources.allocating import Found, Search
 from moorage_builtin.dynamic_resources.expressions import Expressions
 from moorage_builtin.dynamic_resources.extended import NAME_IN_MEMORY, Served, requests_for
 from moorage_builtin.dynamic_resources.inventory import DeviceKind, Inventory, PoolView
@@ -30,6 +24,7 @@ from moorage_builtin.dynamic_resources.readiness import (
     is_ready,
 )
 from moorage_builtin.dynamic_resources.results import allocation_of
+from moorage_builtin.dynamic_resources.wanted import Refused, Wanted, wanted_of
 from moorage_builtin.node_terms import NodeTerm, compile_term
 
 __all__ = ["Allocated", "PodDevices", "Reckoner"]

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from moorage.model import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -17,8 +16,9 @@ from moorage.model.devices import (
     DeviceResult,
     ResourceClaim,
 )
-from moorage_builtin.dynamic_resources.allocating import Found, Wanted
+from moorage_builtin.dynamic_resources.allocating import Found
 from moorage_builtin.dynamic_resources.inventory import PoolView, SeenDevice
+from moorage_builtin.dynamic_resources.wanted import Wanted
 
 __all__ = ["allocation_of"]
 
@@ -121,9 +121,3 @@ def _node_selector(devices: Iterable[SeenDevice], node_name: str) -> NodeSelecto
         return None
     term = NodeSelectorTerm(match_fields=tuple(fields), match_expressions=tuple(labels))
     return NodeSelector(node_selector_terms=(term,))
-
-
-def as_json(allocation: AllocationResult) -> dict[str, Any]:
-    """Return an allocation as the API writes it."""
-    written: dict[str, Any] = msgspec.to_builtins(allocation)
-    return written

@@ -287,14 +287,13 @@ def _wanted(
             return "", {"metadata": {"finalizers": [*version.metadata.finalizers, _FINALIZER]}}
     own = ConsumerReference(resource="pods", name=pod.metadata.name, uid=pod.metadata.uid)
     status: dict[str, Any] = {"reservedFor": _references([*version.status.reserved_for, own])}
-    timestamp = f"{now:%Y-%m-%dT%H:%M:%SZ}"
     if allocation is not None:
+        # Only here: what a claim has been given cannot be changed, not even the time.
+        timestamp = f"{now:%Y-%m-%dT%H:%M:%SZ}"
         status["allocation"] = {
             **msgspec.to_builtins(allocation),
             "allocationTimestamp": timestamp,
         }
-    elif present is not None and present.allocation_timestamp is None:
-        status["allocation"] = {"allocationTimestamp": timestamp}
     return "status", {"status": status}
 
 
