@@ -48,9 +48,14 @@ async def test_caught_up_is_who_has_seen_every_version(cluster: Cluster) -> None
 class Readers(moorage.Plugin):
     """Has services and controllers of pods watched, and refuses nothing."""
 
-    watches = frozenset(
-        {"services", "replicasets", "replicationcontrollers", "statefulsets"}
-        | {"poddisruptionbudgets", "persistentvolumeclaims", "storageclasses"}
+    watches = (
+        "services",
+        "replicasets",
+        "replicationcontrollers",
+        "statefulsets",
+        "poddisruptionbudgets",
+        "persistentvolumeclaims",
+        "storageclasses",
     )
 
     @moorage.hookimpl
@@ -73,7 +78,7 @@ async def test_services_and_controllers_do_not_keep_it_from_being_idle(cluster: 
         chosen = labels if version == "v1" else {"matchLabels": labels}
         container = {"name": "c", "image": "app:v1"}
         template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-        spec = {"selector": chosen, "replicas": 0, "template": template}
+        spec: dict[str, object] = {"selector": chosen, "replicas": 0, "template": template}
         if kind == "Service":
             spec = {"selector": chosen, "ports": [{"port": 80}]}
         where = {"name": kind.lower(), "namespace": "default"}
