@@ -68,6 +68,8 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
         """
         asked: Asked = state["asked"]
         allocatable = nodes.allocatable_of(asked.names)
+        if allocatable.shape == (_TWO, 1) and allocatable.all():
+            return _score_of_one(asked, asked.requested(nodes), allocatable)
         has = allocatable > 0
         everywhere = np.count_nonzero(has) == has.size
         capacity = allocatable if everywhere else np.maximum(allocatable, 1)
@@ -81,6 +83,26 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
         balance = ((1 - deviation) * 100).astype(np.int64)
         score: NDArray[np.int64] = (balance[1] - balance[0] + _UNCHANGED) // 2
         return score
+
+
+def _score_of_one(
+    asked: Asked, requested: NDArray[np.int64], allocatable: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Score one row of two resources in plain numbers, by the same operations.
+
+    Between two pods one row changes, and arrays of one cost three times as much.
+    """
+    (own0,), (own1,) = asked.own.tolist()
+    (used0,), (used1,) = requested.tolist()
+    (all0,), (all1,) = allocatable.tolist()
+
+    def balance(used0: int, used1: int) -> int:
+        fraction0 = min(float(used0) / float(all0), 1.0)
+        fraction1 = min(float(used1) / float(all1), 1.0)
+        return int((1 - abs(fraction0 - fraction1) / 2) * 100)
+
+    change = balance(used0 + own0, used1 + own1) - balance(used0, used1)
+    return np.array([(change + _UNCHANGED) // 2], dtype=np.int64)
 
 
 def _deviation(fractions: NDArray[np.float64], has: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -268,12 +268,25 @@ _Scorer = Callable[[Asked, NDArray[np.int64], NDArray[np.int64]], NDArray[np.int
 _Rater = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
 
 
-def _weighted(rate: _Rater) -> _Scorer:
-    """Score by the weighted mean of a rating of the resources that a node has."""
+def _weighted(rate: _Rater, rate_one: Callable[[int, int], int]) -> _Scorer:
+    """Score by the weighted mean of a rating of the resources that a node has.
+
+    `rate_one` is the same rating of plain numbers: between two pods one row changes, and arrays of
+    one cost three times as much.
+    """
 
     def score(
         asked: Asked, requested: NDArray[np.int64], allocatable: NDArray[np.int64]
     ) -> NDArray[np.int64]:
+        if (
+            asked.weights is None
+            and allocatable.shape[1] == 1
+            and len(allocatable)
+            and allocatable.all()
+        ):
+            pairs = zip(requested[:, 0].tolist(), allocatable[:, 0].tolist(), strict=True)
+            one = sum(rate_one(used, capacity) for used, capacity in pairs) // len(allocatable)
+            return np.array([one], dtype=np.int64)
         if asked.weights is None and np.count_nonzero(allocatable > 0) == allocatable.size > 0:
             plain: NDArray[np.int64] = np.add.reduce(rate(requested, allocatable))
             return plain // len(allocatable)
@@ -291,7 +304,7 @@ def _least(_: ScoringStrategy) -> _Scorer:
         free: NDArray[np.int64] = np.maximum(capacity - requested, 0) * 100 // capacity
         return free
 
-    return _weighted(rate)
+    return _weighted(rate, lambda used, capacity: max(capacity - used, 0) * 100 // capacity)
 
 
 def _most(_: ScoringStrategy) -> _Scorer:
@@ -299,7 +312,7 @@ def _most(_: ScoringStrategy) -> _Scorer:
         taken: NDArray[np.int64] = np.minimum(requested, capacity) * 100 // capacity
         return taken
 
-    return _weighted(rate)
+    return _weighted(rate, lambda used, capacity: min(used, capacity) * 100 // capacity)
 
 
 def _by_shape(strategy: ScoringStrategy) -> _Scorer:
