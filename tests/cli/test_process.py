@@ -185,7 +185,6 @@ def test_on_a_terminal_there_are_colours_and_no_line_is_too_long() -> None:
     assert "pods bound on" in text
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
 def test_a_full_disk_is_one_sentence() -> None:
     """It is no fault of ours."""
     with Path("/dev/full").open("w", encoding="utf-8") as full:
