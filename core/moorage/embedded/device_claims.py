@@ -7,13 +7,13 @@ drivers; nobody prepares devices or publishes slices.
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import logging
 from typing import TYPE_CHECKING, Any
 
 from moorage.embedded.shelf import Key
 from moorage.embedded.status import StatusError
+from moorage.embedded.tasks import Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,20 +61,17 @@ class DeviceClaimStandIn:
         self._pods, self._claims, self._templates = named("pods"), named(_CLAIMS), named(_TEMPLATES)
         self._waiting: set[Key] = set()
         """Pods whose template is not there."""
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = Tasks()
 
     def start(self) -> None:
         """Begin on the running event loop, with what is there already."""
         followed = {"pods": self._take_pod, _TEMPLATES: self._take_template, _CLAIMS: self._tidy}
-        self._tasks = [
-            asyncio.create_task(self._follow(plural, take)) for plural, take in followed.items()
-        ]
+        for plural, take in followed.items():
+            self._tasks.begin(self._follow(plural, take))
 
     async def stop(self) -> None:
         """Stop; everything stays as it is."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.stop()
 
     async def _follow(self, plural: str, take: Any) -> None:  # noqa: ANN401 - (version, gone: bool)
         shelf = self._registry.shelf(self._registry.catalogue.named(plural))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from moorage.embedded.status import StatusError
+from moorage.embedded.tasks import Tasks
 from moorage.model.meta import LabelSelector
 from moorage.model.selectors import InvalidSelectorError, selector_of
 
@@ -77,21 +78,17 @@ class DisruptionStandIn:
         self._pods, self._budgets = named("pods"), named(_BUDGETS)
         self._stale: set[str] = set()
         self._changed = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = Tasks()
 
     def start(self) -> None:
         """Begin on the running event loop, with what is there already."""
-        self._tasks = [
-            asyncio.create_task(self._follow("pods")),
-            asyncio.create_task(self._follow(_BUDGETS)),
-            asyncio.create_task(self._reckon()),
-        ]
+        self._tasks.begin(self._follow("pods"))
+        self._tasks.begin(self._follow(_BUDGETS))
+        self._tasks.begin(self._reckon())
 
     async def stop(self) -> None:
         """Stop; everything stays as it is."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.stop()
 
     async def _follow(self, plural: str) -> None:
         while True:

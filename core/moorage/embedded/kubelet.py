@@ -11,17 +11,15 @@ images, probes.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import logging
 from typing import TYPE_CHECKING, Any
 
 from moorage.embedded.clock import timestamp
 from moorage.embedded.status import StatusError
+from moorage.embedded.tasks import Tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from moorage.embedded.shelf import Version
     from moorage.embedded.store import Store
 
@@ -43,23 +41,15 @@ class Kubelet:
         self._registry = store.registry
         self._pods = store.registry.catalogue.named("pods")
         self._addresses = itertools.count(1)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
 
     def start(self) -> None:
         """Begin on the running event loop, with the pods that are there already."""
-        self._later(self._follow())
+        self._tasks.begin(self._follow())
 
     async def stop(self) -> None:
         """Stop; pods stay as they are."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        await self._tasks.stop()
 
     async def _follow(self) -> None:
         while True:
@@ -84,11 +74,11 @@ class Kubelet:
         pod = version.as_dict(self._pods)
         metadata, phase = pod["metadata"], version.fields.get("status.phase")
         if metadata.get("deletionTimestamp"):
-            self._later(self._end(version, float(metadata["deletionGracePeriodSeconds"])))
+            self._tasks.begin(self._end(version, float(metadata["deletionGracePeriodSeconds"])))
         elif phase == "Pending":
             self._run(version, pod)
         elif phase == "Running" and (seconds := _run_seconds(metadata)) is not None:
-            self._later(self._succeed(version, seconds))
+            self._tasks.begin(self._succeed(version, seconds))
 
     def _run(self, version: Version, pod: dict[str, Any]) -> None:
         moment = timestamp(self._registry.clock.now())

@@ -7,17 +7,15 @@ are left alone.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from moorage.embedded.clock import timestamp
 from moorage.embedded.shelf import Key
 from moorage.embedded.status import StatusError
+from moorage.embedded.tasks import Tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from moorage.embedded.shelf import Version
     from moorage.embedded.store import Store
 
@@ -39,23 +37,15 @@ class NodeStandIn:
         named = store.registry.catalogue.named
         self._nodes, self._pods = named("nodes"), named("pods")
         self._known: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
 
     def start(self) -> None:
         """Begin on the running event loop, with the nodes that are there already."""
-        self._later(self._follow())
+        self._tasks.begin(self._follow())
 
     async def stop(self) -> None:
         """Stop; everything stays as it is."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        await self._tasks.stop()
 
     async def _follow(self) -> None:
         while True:
@@ -100,7 +90,7 @@ class NodeStandIn:
 
     def _lose(self, name: str) -> None:
         self._known.discard(name)
-        self._later(self._end_pods(name))
+        self._tasks.begin(self._end_pods(name))
 
     async def _end_pods(self, node: str) -> None:
         await self._registry.clock.sleep(_QUARANTINE_SECONDS)

@@ -6,7 +6,6 @@ attaching volumes to nodes, what room is left on them, anything that takes time.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from moorage.embedded.clock import timestamp
 from moorage.embedded.ephemeral_claims import claims_for, is_owned_by
 from moorage.embedded.shelf import Key
 from moorage.embedded.status import StatusError
+from moorage.embedded.tasks import Tasks
 from moorage.volume_controller import VolumeController, Write, WriteKind
 
 if TYPE_CHECKING:
@@ -45,18 +45,16 @@ class VolumeStandIn:
         self._store = store
         self._registry = store.registry
         self._controller = VolumeController(self._get)
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = Tasks()
 
     def start(self) -> None:
         """Begin on the running event loop, with what is there already."""
-        followed = (*_CONTROLLED, "pods")
-        self._tasks = [asyncio.create_task(self._follow(plural)) for plural in followed]
+        for plural in (*_CONTROLLED, "pods"):
+            self._tasks.begin(self._follow(plural))
 
     async def stop(self) -> None:
         """Stop; everything stays as it is."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.stop()
 
     async def _follow(self, plural: str) -> None:
         resource = self._registry.catalogue.named(plural)
