@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +25,20 @@ async def test_a_port_in_use_is_one_sentence(server: EmbeddedApiServer) -> None:
     with pytest.raises(MoorageError, match=f"cannot listen on 127.0.0.1:{port} .*choose another"):
         async with EmbeddedApiServer(port=port):
             pass
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_who_connects_while_the_server_closes_is_hung_up_on(turns: int) -> None:
+    """However far the event loop has got with the connection; nobody is left waiting."""
+    async with EmbeddedApiServer(
+        kubelet=False, volumes=False, device_claims=False, disruption=False
+    ) as server:
+        client = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+    client.settimeout(1.0)
+    with client, contextlib.suppress(ConnectionResetError):
+        assert not client.recv(1)
 
 
 async def test_the_kubeconfig_points_at_the_server() -> None:

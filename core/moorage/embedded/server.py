@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import logging
 import os
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import yaml
 from aiohttp import web
@@ -16,6 +16,7 @@ from moorage.embedded.device_claims import DeviceClaimStandIn
 from moorage.embedded.discovery import AGGREGATED, SERVER_VERSION, Discovery
 from moorage.embedded.disruption import DisruptionStandIn
 from moorage.embedded.kubelet import Kubelet
+from moorage.embedded.listener import Listener
 from moorage.embedded.node_stand_in import NodeStandIn
 from moorage.embedded.openapi import openapi_document, openapi_index
 from moorage.embedded.paths import read_path
@@ -39,6 +40,16 @@ _log = logging.getLogger(__name__)
 _HEALTH = frozenset({"healthz", "livez", "readyz"})
 _LARGEST_BODY = 3 * 1024 * 1024  # a real API server's bound
 _SHUTDOWN_SECONDS = 1.0  # for requests in flight; watches are told to end first
+
+
+class _StandIn(Protocol):
+    """What does in memory the work of a part of a cluster that is not there."""
+
+    def __init__(self, store: Store, /) -> None: ...
+
+    def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
 
 
 class EmbeddedApiServer:
@@ -80,12 +91,15 @@ class EmbeddedApiServer:
         self.store = Store(registry)
         self._watches = WatchStreams(self.store, bookmark_seconds=bookmark_seconds)
         self._verbs = Verbs(self.store, self._watches)
-        self._kubelet = Kubelet(self.store) if kubelet else None
-        self._nodes = NodeStandIn(self.store) if kubelet else None
-        self._volumes = VolumeStandIn(self.store) if volumes else None
-        self._device_claims = DeviceClaimStandIn(self.store) if device_claims else None
-        self._disruption = DisruptionStandIn(self.store) if disruption else None
-        self._runner: web.ServerRunner | None = None
+        wanted: tuple[tuple[type[_StandIn], bool], ...] = (
+            (Kubelet, kubelet),
+            (NodeStandIn, kubelet),
+            (VolumeStandIn, volumes),
+            (DeviceClaimStandIn, device_claims),
+            (DisruptionStandIn, disruption),
+        )
+        self._stand_ins = [kind(self.store) for kind, is_wanted in wanted if is_wanted]
+        self._listener: Listener | None = None
         _fill(self.store)
         registry.open_shelves(first_version)
 
@@ -131,29 +145,17 @@ class EmbeddedApiServer:
         server = web.Server(
             self._answer, request_factory=_request, handler_cancellation=True, access_log=None
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self._port)
+        self._listener = Listener(server)
         try:
-            await site.start()
+            self._port = await self._listener.open(self._host, self._port)
         except OSError as error:
-            await self._runner.cleanup()
             raise MoorageError(
                 f"the embedded API server cannot listen on {self._host}:{self._port} "
                 f"({os.strerror(error.errno or 0).lower()}); choose another port, or 0 for any "
                 "that is free"
             ) from error
-        self._port = self._runner.addresses[0][1]
-        if self._kubelet:
-            self._kubelet.start()
-        if self._nodes:
-            self._nodes.start()
-        if self._volumes:
-            self._volumes.start()
-        if self._device_claims:
-            self._device_claims.start()
-        if self._disruption:
-            self._disruption.start()
+        for stand_in in self._stand_ins:
+            stand_in.start()
         return self
 
     async def __aexit__(
@@ -163,19 +165,11 @@ class EmbeddedApiServer:
         traceback: TracebackType | None,
     ) -> None:
         """End all watches and stop listening; what is stored stays readable through `store`."""
-        if self._kubelet:
-            await self._kubelet.stop()
-        if self._nodes:
-            await self._nodes.stop()
-        if self._volumes:
-            await self._volumes.stop()
-        if self._device_claims:
-            await self._device_claims.stop()
-        if self._disruption:
-            await self._disruption.stop()
+        for stand_in in self._stand_ins:
+            await stand_in.stop()
         self._watches.close()
-        if self._runner:
-            await self._runner.cleanup()
+        if self._listener:
+            await self._listener.close(timeout=_SHUTDOWN_SECONDS)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
