@@ -39,19 +39,25 @@ class World:
     """Nodes by name, and pods with the node that each is on.
 
     `defaults` are the constraints of pods without any, for the test to fill in selectors and all;
-    with `lenient`, nodes may lack their keys.
+    with `lenient`, nodes may lack their keys. `changes` are pods that are imagined to come to a
+    node (1) or to leave it (-1): whoever it is, it makes a difference of one.
     """
 
     nodes: dict[str, Node] = field(default_factory=dict)
     pods: list[tuple[Pod, str]] = field(default_factory=list)
     defaults: tuple[TopologySpreadConstraint, ...] = ()
     lenient: bool = False
+    changes: list[tuple[Pod, str, int]] = field(default_factory=list)
 
-    def with_changes(self, added: Iterable[tuple[Pod, str]], removed: Iterable[Pod]) -> World:
-        """Return another world in which pods came and went."""
-        gone = {pod.metadata.uid for pod in removed}
-        kept = [(pod, node) for pod, node in self.pods if pod.metadata.uid not in gone]
-        return World(self.nodes, [*kept, *added], self.defaults, self.lenient)
+    def with_changes(
+        self, added: Iterable[tuple[Pod, str]], removed: Iterable[tuple[Pod, str]]
+    ) -> World:
+        """Return another world in which pods are imagined to come and go."""
+        changes = [
+            *((pod, node, 1) for pod, node in added),
+            *((pod, node, -1) for pod, node in removed),
+        ]
+        return World(self.nodes, self.pods, self.defaults, self.lenient, changes)
 
     # Filtering
 
@@ -88,8 +94,18 @@ class World:
             if (has_all or lenient) and self._is_included(pod, node, constraint):
                 domain = labels.get(constraint.topology_key, "")
                 found = self._matching_on(pod, name, constraint)
+                found += self._changed_on(pod, name, constraint)
                 counts[domain] = counts.get(domain, 0) + found
         return counts
+
+    def _changed_on(self, pod: Pod, name: str, constraint: TopologySpreadConstraint) -> int:
+        return sum(
+            by
+            for other, where, by in self.changes
+            if where == name
+            and other.metadata.namespace == pod.metadata.namespace
+            and self._selects(constraint, pod, other.metadata.labels)
+        )
 
     def _matching_on(self, pod: Pod, name: str, constraint: TopologySpreadConstraint) -> int:
         selector = constraint.label_selector

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import numpy as np
 import pytest
 from tests.builtin.spreading import (
     HOST,
@@ -198,6 +199,32 @@ def test_expected_pods_are_counted_on_their_node() -> None:
     cycle = Cycle(framework_of(cluster), cluster, nominator=Nominated())
 
     assert feasible(cycle.decide(queued(web(spread())), details=True)) == ["n2"]
+    # An empty selector counts none that is there (1.36), but these.
+    everybody = spread(selector=LabelSelector())
+    assert feasible(decide(cluster, web(everybody))) == ["n1", "n2"]
+    assert feasible(cycle.decide(queued(web(everybody)), details=True)) == ["n2"]
+
+
+def test_imagining_an_ending_pod_away_makes_room_once_more() -> None:
+    """It was not counted while it was there: 1.36 takes it off its domain all the same."""
+    cluster = cluster_of({"n1": "a", "n2": "b"}, {"n1": 2})
+    gone = ended(next(iter(cluster.pods())))
+    cluster.add_pod(gone)
+    plugin = framework_of(cluster).plugin(NAME)
+    assert isinstance(plugin, PodTopologySpread)
+    state = moorage.CycleState()
+    pod = web(spread()).pod
+    assert plugin.pre_filter(state, pod, cluster.view()) is None
+    row = np.array([cluster.row("n1")], dtype=np.intp)
+    view = cluster.view_of(row).overlay(added=[], removed=[(0, gone)])
+
+    refused = plugin.filter_nodes(state, cluster.view_of(row))
+    plugin.remove_pods(state, view, np.zeros(1, dtype=np.intp), [gone])
+    passed = plugin.filter_nodes(state, view)
+
+    assert refused is not None
+    assert passed is not None
+    assert (refused.tolist(), passed.tolist()) == ([1], [0])
 
 
 # Scoring

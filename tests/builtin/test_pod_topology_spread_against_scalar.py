@@ -179,7 +179,7 @@ def test_each_row_of_a_dry_run_sees_its_own_changes_only(
     for position, name in enumerate(names):
         its_own = world.with_changes(
             [(info.pod, name) for where, info in added if where == position],
-            [info.pod for where, info in removed if where == position],
+            [(info.pod, name) for where, info in removed if where == position],
         )
         code = int(codes[position])
         reason = plugin.explain(code).message if code else None

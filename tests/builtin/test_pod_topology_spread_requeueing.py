@@ -22,9 +22,7 @@ import moorage
 from moorage import ActionType, ClusterEvent, EventResource, PodInfo, QueueingHint
 from moorage.cache import ClusterCache
 from moorage.framework.hints import EventHint
-from moorage.model import (
-    Node,
-)
+from moorage.model import LabelSelector, Node
 from moorage.model.events import describes
 from moorage_builtin.pod_topology_spread import PodTopologySpread
 
@@ -106,6 +104,15 @@ def test_a_pod_that_begins_to_end_helps() -> None:
     assert not helps(web(spread()), POD, ActionType.DELETE, ending, None)
 
 
+def test_any_pod_of_the_namespace_helps_against_an_empty_selector() -> None:
+    """It selects all of them, though 1.36 counts none that is there."""
+    waiting = web(spread(selector=LabelSelector()))
+
+    assert helps(waiting, POD, ActionType.ADD, None, bound({"app": "db"}))
+    assert not helps(waiting, POD, ActionType.ADD, None, bound({"app": "db"}, "other"))
+    assert not helps(web(spread(selector=None)), POD, ActionType.ADD, None, bound({"app": "db"}))
+
+
 def zone(value: str | None, *, tainted: bool = False, **labels: str) -> Node:
     """Make a node in a zone."""
     own = labels if value is None else labels | {"zone": value}
@@ -123,13 +130,15 @@ def zone(value: str | None, *, tainted: bool = False, **labels: str) -> Node:
         pytest.param(zone("a"), zone(None), True, id="loses-key"),
         pytest.param(zone("a"), zone("b"), True, id="moves"),
         pytest.param(zone("a"), zone("a", other="x"), False, id="other-label"),
-        pytest.param(zone("a", tainted=True), zone("a"), False, id="loses-taint"),
+        pytest.param(zone("a", tainted=True), zone("a"), True, id="loses-taint"),
+        pytest.param(zone("a"), zone("a", tainted=True), True, id="gets-taint"),
+        pytest.param(zone(None, tainted=True), zone(None), False, id="loses-taint-without-key"),
     ],
 )
 def test_nodes_that_come_to_another_domain_help(
     before: Node | None, after: Node | None, *, expected: bool
 ) -> None:
-    """What counts is which domain a node is in, if any."""
+    """What counts is which domain a node is in, if any; and its taints, as in 1.36."""
     action = ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
     if before is None:
         action = ActionType.ADD

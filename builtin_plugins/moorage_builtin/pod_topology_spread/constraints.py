@@ -41,12 +41,15 @@ class Constraint(NamedTuple):
 
     @property
     def counts_nothing(self) -> bool:
-        """Whether no pod is ever counted: a selector that is empty counts none, as in 1.36."""
+        """Whether the pods that are there count for nothing: an empty selector is taken so in 1.36.
+
+        For everything else an empty selector selects all, also in 1.36: see `selects`.
+        """
         return self.selector.nothing or not self.selector.requirements
 
     def selects(self, pod: moorage.Pod) -> bool:
-        """Say whether a pod, of the right namespace, is counted, if it is not terminating."""
-        return not self.counts_nothing and self.selector.matches(pod.metadata.labels)
+        """Say whether one pod, of the right namespace, that comes or goes makes a difference."""
+        return self.selector.matches(pod.metadata.labels)
 
 
 class Constraints(NamedTuple):

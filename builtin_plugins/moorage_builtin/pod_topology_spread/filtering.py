@@ -83,14 +83,14 @@ class HardState:
     ) -> None:
         """Reckon with pods that are added to rows (`by` 1) or taken off them (-1).
 
-        Each row is a world of its own: what happens on it is seen by it alone.
+        Each row is a world of its own: what happens on it is seen by it alone. As in 1.36 every
+        such pod makes a difference of one, also a terminating one, which is not counted before:
+        a domain can have less than none.
         """
         same = [
             (position, info.pod)
             for position, info in zip(positions.tolist(), pods, strict=True)
             if info.pod.metadata.namespace == self._namespace
-            # Terminating pods are not counted, so that taking them away changes nothing.
-            and info.pod.metadata.deletion_timestamp is None
         ]
         if not same:
             return

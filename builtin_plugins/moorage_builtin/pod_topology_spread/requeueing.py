@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import moorage
-from moorage.model import InvalidSelectorError, Workload
+from moorage.model import InvalidSelectorError, Taint, Workload
 from moorage_builtin.pod_topology_spread.constraints import Constraint, InvalidConstraintError
 from moorage_builtin.pod_topology_spread.inclusion import Inclusion
 
 __all__ = ["Requeueing"]
 
-_Standing: TypeAlias = tuple[tuple[str, bool], ...]
+_Standing: TypeAlias = tuple[tuple[tuple[str, bool], ...], tuple[Taint, ...]]
 
 _QUEUE = moorage.QueueingHint.QUEUE
 _SKIP = moorage.QueueingHint.SKIP
@@ -131,10 +131,14 @@ def _counts(constraint: Constraint, pod: moorage.Pod | None) -> bool:
 def _standing(
     hard: Sequence[Constraint], inclusion: Inclusion, node: moorage.Node | None
 ) -> _Standing | None:
-    """Say in which domains a node is and for which it counts; None where it lacks a key."""
+    """Say in which domains a node is and for which it counts; None where it lacks a key.
+
+    With its taints, whether or not they are honored: 1.36 tries pods again on any change of them.
+    """
     if node is None:
         return None
     labels = node.metadata.labels
     if any(one.key not in labels for one in hard):
         return None
-    return tuple((labels[one.key], inclusion.accepts(node, one)) for one in hard)
+    domains = tuple((labels[one.key], inclusion.accepts(node, one)) for one in hard)
+    return domains, node.spec.taints
