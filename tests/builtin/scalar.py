@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 
 from tests.cache.plain_cluster import PlainRow
 
@@ -20,19 +21,17 @@ from moorage.model import (
     Pod,
     Taint,
     Toleration,
-    parse_milli,
-    parse_value,
+    parse_quantity,
 )
 from moorage.model import NodeAffinity as NodeAffinityRecord
-from moorage.model.pods import ContainerStatus
+from moorage.model.pods import ContainerStatus, PodStatus, ResourceRequirements
 
 # Requests
 
 
-def amount(quantities: Mapping[str, str], resource: str) -> int:
-    """Read one quantity of a ResourceList."""
-    text = quantities.get(resource, "0")
-    return parse_milli(text) if resource == "cpu" else parse_value(text)
+def amount(quantities: Mapping[str, str], resource: str) -> Fraction:
+    """Read one quantity of a ResourceList, to a thousandth of its unit."""
+    return Fraction(math.ceil(parse_quantity(quantities.get(resource, "0")) * 1000), 1000)
 
 
 def request(pod: Pod, resource: str) -> int:
@@ -55,29 +54,25 @@ def request_to_place(pod: Pod, resource: str) -> int:
 
 
 def _total(pod: Pod, resource: str, *, default: int, pod_level: bool) -> int:
-    total = max(_run(pod, read, resource, default) for read in _readings(pod))
+    milli = resource == "cpu"
+    total = _run(pod, resource, Fraction(default, 1000) if milli else Fraction(default))
     if pod_level and _has_pod_level(pod) and _may_be_pod_level(resource):
-        wanted = [
-            amount(quantities, resource) - given_overhead
-            for quantities, given_overhead in _pod_level_readings(pod, resource)
-            if resource in quantities
-        ]
-        if wanted:
-            total = max(wanted)
-    return total + amount(pod.spec.overhead, resource)
+        assert pod.spec.resources is not None
+        if resource in pod.spec.resources.requests:
+            lists = _lists(pod, pod.spec.resources, pod.status)
+            total = max(amount(quantities, resource) for quantities in lists)
+    total += amount(pod.spec.overhead, resource)
+    return min(math.ceil(total * 1000 if milli else total), 2**63 - 1)
 
 
-_Read = Callable[[Container], Mapping[str, str]]
-
-
-def _run(pod: Pod, read: _Read, resource: str, default: int) -> int:
+def _run(pod: Pod, resource: str, default: Fraction) -> Fraction:
     """Follow a pod's life: the most that runs at once."""
 
-    def needs(container: Container) -> int:
-        quantities = read(container)
-        return amount(quantities, resource) if resource in quantities else default
+    def needs(container: Container) -> Fraction:
+        lists = _lists_of(pod, container)
+        return max((amount(one, resource) for one in lists if resource in one), default=default)
 
-    sidecars = highest = 0
+    sidecars = highest = Fraction(0)
     for init in pod.spec.init_containers:
         if init.restart_policy == "Always":
             sidecars += needs(init)
@@ -87,45 +82,26 @@ def _run(pod: Pod, read: _Read, resource: str, default: int) -> int:
     return max(highest, sidecars + sum(map(needs, pod.spec.containers)))
 
 
-def _readings(pod: Pod) -> list[_Read]:
-    """Return the ways to read a container's requests of which the largest result counts."""
-    statuses = {
-        status.name: status
-        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
-        if status.resources is not None or status.allocated_resources is not None
-    }
-    nothing = ContainerStatus()
-
-    def desired(container: Container) -> Mapping[str, str]:
-        return container.resources.requests
-
-    def allocated(container: Container) -> Mapping[str, str]:
-        given = statuses.get(container.name, nothing).allocated_resources
-        if given is not None:
-            return given
-        return {} if _is_infeasible(pod) else desired(container)
-
-    def actual(container: Container) -> Mapping[str, str]:
-        used = statuses.get(container.name, nothing).resources
-        return allocated(container) if used is None else used.requests
-
-    if not statuses:
-        return [desired]
-    return [allocated, actual] if _is_infeasible(pod) else [desired, allocated, actual]
+def _lists_of(pod: Pod, container: Container) -> list[Mapping[str, str]]:
+    """Return the same as `_lists` of a container; one that is to end is never resized."""
+    if container in pod.spec.init_containers and container.restart_policy != "Always":
+        return [container.resources.requests]
+    statuses = {one.name: one for one in pod.status.container_statuses}
+    statuses |= {one.name: one for one in pod.status.init_container_statuses}
+    return _lists(pod, container.resources, statuses.get(container.name))
 
 
-def _pod_level_readings(pod: Pod, resource: str) -> list[tuple[Mapping[str, str], int]]:
-    """Return what may be requested of the pod as a whole, and the overhead that is in it."""
-    assert pod.spec.resources is not None
-    overhead = amount(pod.spec.overhead, resource)
-    found: list[tuple[Mapping[str, str], int]] = []
-    if pod.status.resources is not None:
-        found.append((pod.status.resources.requests, overhead))
-    if pod.status.allocated_resources is not None:
-        found.append((pod.status.allocated_resources, overhead))
-    if not found or not _is_infeasible(pod):
-        found.append((pod.spec.resources.requests, 0))
-    return found
+def _lists(
+    pod: Pod, desired: ResourceRequirements, status: ContainerStatus | PodStatus | None
+) -> list[Mapping[str, str]]:
+    """Return the lists of which, for each resource, the largest amount counts."""
+    if status is None or status.resources is None:
+        return [desired.requests]
+    resized: list[Mapping[str, str]] = [
+        status.resources.requests,
+        status.allocated_resources or {},
+    ]
+    return resized if _is_infeasible(pod) else [desired.requests, *resized]
 
 
 def _is_infeasible(pod: Pod) -> bool:
@@ -147,9 +123,11 @@ def _has_pod_level(pod: Pod) -> bool:
 def _is_mentioned(pod: Pod, resource: str) -> bool:
     """Say whether anything that counts names a resource, if only to ask for 0 of it."""
     containers = (*pod.spec.init_containers, *pod.spec.containers)
-    in_containers = any(resource in read(one) for read in _readings(pod) for one in containers)
-    at_pod_level = _may_be_pod_level(resource) and any(
-        resource in quantities for quantities, _ in _pod_level_readings(pod, resource)
+    in_containers = any(resource in known for one in containers for known in _lists_of(pod, one))
+    at_pod_level = (
+        _may_be_pod_level(resource)
+        and pod.spec.resources is not None
+        and resource in pod.spec.resources.requests
     )
     return in_containers or at_pod_level or resource in pod.spec.overhead
 

@@ -10,7 +10,15 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = ["InvalidQuantityError", "parse_milli", "parse_quantity", "parse_value", "write_number"]
+__all__ = [
+    "InvalidQuantityError",
+    "parse_milli",
+    "parse_quantity",
+    "parse_thousandths",
+    "parse_value",
+    "whole_number",
+    "write_number",
+]
 
 _SYNTAX = re.compile(
     r"([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?", re.ASCII
@@ -40,6 +48,17 @@ def parse_value(text: str) -> int:
 def parse_milli(text: str) -> int:
     """Read a quantity in thousandths of its unit, rounded up; `InvalidQuantityError` if none."""
     return _ceil(_parse(text) * 1000)
+
+
+@lru_cache(maxsize=65536)
+def parse_thousandths(text: str) -> int:
+    """Read as `parse_milli`, but never capped: for sums, which `whole_number` ends."""
+    return _round_up(_parse(text) * 1000)
+
+
+def whole_number(amount: int, of: int) -> int:
+    """Divide a sum, rounded up and capped as `parse_value` does."""
+    return _capped(-(-amount // of) if amount >= 0 else amount // of)
 
 
 @lru_cache(maxsize=65536)
@@ -80,8 +99,12 @@ def _parse(text: str) -> Fraction:
 
 
 def _ceil(number: Fraction) -> int:
+    return _capped(_round_up(number))
+
+
+def _capped(number: int) -> int:
     # As the API: what does not fit is capped.
-    return max(-_LARGEST_INT64, min(_round_up(number), _LARGEST_INT64))
+    return max(-_LARGEST_INT64, min(number, _LARGEST_INT64))
 
 
 def _round_up(number: Fraction) -> int:

@@ -1,19 +1,19 @@
 """What a pod asks of a node, in integers.
 
 The rule is `PodRequests` of k8s.io/component-helpers: containers are summed; init containers set a
-minimum, each together with the sidecars started before it (KEP-753); while a pod is resized the
-largest of desired, allocated and actual counts, or of the last two where the resize is infeasible
-(KEP-1287); requests of the pod as a whole replace the sum for cpu, memory and huge pages
-(KEP-2837); overhead is added last (KEP-688).
+minimum, each together with the sidecars started before it (KEP-753); while a container or sidecar
+is resized the largest of its desired, allocated and actual amounts counts, or of the last two where
+the resize is infeasible (KEP-1287); requests of the pod as a whole, resized likewise, replace the
+sum for cpu, memory and huge pages (KEP-2837); overhead is added last (KEP-688).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from moorage.model.pods import Container, ContainerStatus, Pod
-from moorage.model.quantities import parse_milli, parse_value
+from moorage.model.pods import Container, Pod
+from moorage.model.quantities import parse_milli, parse_thousandths, parse_value, whole_number
 
 __all__ = [
     "DEFAULT_MEMORY",
@@ -29,7 +29,6 @@ DEFAULT_MEMORY = 200 * 1024 * 1024
 """Bytes that scoring reckons for a container without a memory request."""
 
 _Amounts = dict[str, int]
-_Reader = Callable[[Container, ContainerStatus | None], Mapping[str, str]]
 _DEFAULTS = {"cpu": DEFAULT_MILLI_CPU, "memory": DEFAULT_MEMORY}
 
 
@@ -87,101 +86,74 @@ def amounts_of(quantities: Mapping[str, str]) -> _Amounts:
 
 
 def _total(pod: Pod, missing: Mapping[str, int], *, pod_level: bool = True) -> _Amounts:
+    """Reckon in thousandths, and round the sum: two halves of a byte are one byte."""
     spec, status = pod.spec, pod.status
-    total = _containers(pod, missing)
+    total = _containers(pod, {name: missing[name] * _unit(name) for name in missing})
     if pod_level and spec.resources is not None and _has_pod_level_requests(pod):
-        wanted = [amounts_of(spec.resources.requests)]
-        if status.resources is not None or status.allocated_resources is not None:
-            overhead = amounts_of(spec.overhead)
-            if _resize_is_infeasible(pod):
-                wanted = []
-            if status.resources is not None:
-                wanted.append(_less(amounts_of(status.resources.requests), overhead))
-            if status.allocated_resources is not None:
-                wanted.append(_less(amounts_of(status.allocated_resources), overhead))
-        total.update(
-            {name: amount for name, amount in _largest(wanted).items() if _is_pod_level(name)}
-        )
-    for name, amount in amounts_of(spec.overhead).items():
-        total[name] = total.get(name, 0) + amount
-    return total
+        wanted = _thousandths(spec.resources.requests)
+        counts = wanted
+        if status.resources is not None:
+            actual, given = status.resources.requests, status.allocated_resources
+            counts = _effective(wanted, actual, given, infeasible=_resize_is_infeasible(pod))
+        total.update({name: counts.get(name, 0) for name in wanted if _is_pod_level(name)})
+    _add(total, _thousandths(spec.overhead))
+    return {name: whole_number(amount, _unit(name)) for name, amount in total.items()}
 
 
 def _containers(pod: Pod, missing: Mapping[str, int]) -> _Amounts:
-    desired = _aggregate(pod, _desired, missing, {})
-    if not pod.status.container_statuses and not pod.status.init_container_statuses:
-        return desired
     statuses = {
         status.name: status
-        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
-        if status.allocated_resources is not None or status.resources is not None
+        for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)
+        if status.resources is not None
     }
-    if not statuses:
-        return desired
-    infeasible = _resize_is_infeasible(pod)
-    given = _aggregate(pod, _allocated(infeasible=infeasible), missing, statuses)
-    used = _aggregate(pod, _actual(infeasible=infeasible), missing, statuses)
-    return _largest([given, used] if infeasible else [desired, given, used])
+    infeasible = bool(statuses) and _resize_is_infeasible(pod)
 
+    def one(container: Container) -> _Amounts:
+        amounts = _thousandths(container.resources.requests)
+        status = statuses.get(container.name)
+        if status is not None and status.resources is not None:
+            actual, given = status.resources.requests, status.allocated_resources
+            amounts = _effective(amounts, actual, given, infeasible=infeasible)
+        return {**missing, **amounts}
 
-def _aggregate(
-    pod: Pod,
-    read: _Reader,
-    missing: Mapping[str, int],
-    statuses: Mapping[str, ContainerStatus],
-) -> _Amounts:
     total: _Amounts = {}
     for container in pod.spec.containers:
-        _add(total, _one(container, read, missing, statuses))
+        _add(total, one(container))
     sidecars: _Amounts = {}
     minimum: _Amounts = {}
     for container in pod.spec.init_containers:
-        amounts = _one(container, read, missing, statuses)
         if container.restart_policy == "Always":
+            amounts = one(container)
             _add(total, amounts)
             _add(sidecars, amounts)
-            running: Mapping[str, int] = sidecars
+            running = sidecars
         else:
-            _add(amounts, sidecars)
-            running = amounts
+            # It has ended, or nobody resizes it: what it was given does not count.
+            running = {**missing, **_thousandths(container.resources.requests)}
+            _add(running, sidecars)
         minimum = _largest([minimum, running])
     return _largest([total, minimum]) if minimum else total
 
 
-def _one(
-    container: Container,
-    read: _Reader,
-    missing: Mapping[str, int],
-    statuses: Mapping[str, ContainerStatus],
+def _effective(
+    desired: _Amounts,
+    actual: Mapping[str, str],
+    given: Mapping[str, str] | None,
+    *,
+    infeasible: bool,
 ) -> _Amounts:
-    amounts = amounts_of(read(container, statuses.get(container.name)))
-    for name, amount in missing.items():
-        amounts.setdefault(name, amount)
-    return amounts
+    """Return what counts while something is resized: of each resource the largest amount."""
+    lists = [_thousandths(actual), _thousandths(given or {})]
+    return _largest(lists if infeasible else [desired, *lists])
 
 
-def _desired(container: Container, _: ContainerStatus | None) -> Mapping[str, str]:
-    return container.resources.requests
+def _unit(resource: str) -> int:
+    """Return how many thousandths are one of what is reckoned: cpu is reckoned in them."""
+    return 1 if resource == "cpu" else 1000
 
 
-def _allocated(*, infeasible: bool) -> _Reader:
-    def read(container: Container, status: ContainerStatus | None) -> Mapping[str, str]:
-        if status is not None and status.allocated_resources is not None:
-            return status.allocated_resources
-        return {} if infeasible else container.resources.requests
-
-    return read
-
-
-def _actual(*, infeasible: bool) -> _Reader:
-    allocated = _allocated(infeasible=infeasible)
-
-    def read(container: Container, status: ContainerStatus | None) -> Mapping[str, str]:
-        if status is not None and status.resources is not None:
-            return status.resources.requests
-        return allocated(container, status)
-
-    return read
+def _thousandths(quantities: Mapping[str, str]) -> _Amounts:
+    return {name: parse_thousandths(text) for name, text in quantities.items()}
 
 
 def _has_pod_level_requests(pod: Pod) -> bool:
@@ -203,10 +175,6 @@ def _resize_is_infeasible(pod: Pod) -> bool:
 def _add(total: _Amounts, amounts: Mapping[str, int]) -> None:
     for name, amount in amounts.items():
         total[name] = total.get(name, 0) + amount
-
-
-def _less(amounts: _Amounts, subtracted: Mapping[str, int]) -> _Amounts:
-    return {name: amount - subtracted.get(name, 0) for name, amount in amounts.items()}
 
 
 def _largest(lists: Iterable[Mapping[str, int]]) -> _Amounts:
