@@ -298,6 +298,33 @@ def test_nominated_pod_is_expected_nowhere_once_it_is_assumed() -> None:
     assert world.queue.nominator.node_of("p") == ""
 
 
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param({"A.reserve": moorage.Verdict.unschedulable("no")}, id="reserve-refuses"),
+        pytest.param({"A.permit": moorage.Verdict.unschedulable("no")}, id="permit-refuses"),
+        pytest.param({"A.permit": ValueError("no")}, id="permit-fails"),
+        pytest.param({"A.pre_filter": ValueError("no")}, id="filtering-fails"),
+        pytest.param({"A.pre_filter": moorage.Verdict.unschedulable("no")}, id="nobody-makes-room"),
+    ],
+)
+def test_an_attempt_that_fails_voids_an_earlier_nomination(answers: dict[str, Any]) -> None:
+    """Whoever wrote it: the node need not keep room for a pod that may go anywhere."""
+    world = World(A=scripted(("reserve", "permit", "pre_filter"), answers, []))
+    world.session.nodes.take(listed(make_node("n1")))
+    world.session.pods.take(added(make_pod("p", nominated="n1")))
+    failure = failed(world)
+    assert failure.nomination == ""
+    assert world.queue.nominator.node_of("p") == ""
+
+
+def test_a_nomination_to_a_node_of_a_cluster_without_nodes_is_void() -> None:
+    """There is nothing that it could stand for."""
+    world = World()
+    world.session.pods.take(added(make_pod("p", nominated="n1")))
+    assert failed(world).nomination == ""
+
+
 def bad_key(queued: moorage.QueuedPod) -> object:
     """Raise for one pod, answer with what does not compare for another."""
     if queued.pod.metadata.name == "raises":

@@ -195,7 +195,7 @@ class Session:
                 self.cluster.forget(queued.info.uid)
                 log_fault(_logger, error)
                 verdict = Verdict.error(worded(error))
-                return self._hand_back(queued, verdict, verdict.message)
+                return self._hand_back(queued, verdict, verdict.message, nomination="")
             finally:
                 self.services.activity.end()
         return None
@@ -292,7 +292,7 @@ class Session:
             return reservation
         # Nobody has seen the room taken, so nobody needs to hear that it is free.
         reservation.undo()
-        failure = self._hand_back(queued, verdict, _message(verdict))
+        failure = self._hand_back(queued, verdict, _message(verdict), nomination="")
         if expected == reservation.node_name:
             self._release(queued, expected)
         return failure
@@ -313,7 +313,13 @@ class Session:
         """Tell who waits for room that a node, if any, need not keep it for a pod any more."""
         info = queued.info
         if expected and self.queue.nominator.node_of(info.uid) != expected:
-            self.queue.move(_DELETED, info.on_node(expected).pod, None, besides=info.uid)
+            self.queue.move(
+                _DELETED,
+                info.on_node(expected).pod,
+                None,
+                besides=info.uid,
+                at_most=info.priority,
+            )
 
     def _not_placed(self, queued: QueuedPod, decision: Decision) -> Failure:
         request = None

@@ -55,7 +55,7 @@ HEAD = "0/1 nodes are available: 1 no."
 @pytest.mark.parametrize(
     ("answers", "nomination", "text"),
     [
-        pytest.param([], None, "", id="nobody"),
+        pytest.param([], "", "", id="nobody"),
         pytest.param([None], None, "", id="nothing-to-say"),
         pytest.param(
             [Verdict.unschedulable("a"), Verdict.unschedulable("b", "c")], None, " a, b, c"
@@ -68,6 +68,9 @@ HEAD = "0/1 nodes are available: 1 no."
         pytest.param([Nomination("", ("a",)), Nomination("n1")], "n1", "", id="clears-then-node"),
         pytest.param([Verdict.unresolvable("a"), ValueError("unheard")], None, " a", id="final"),
         pytest.param([Verdict.unschedulable("a"), Verdict.unresolvable("b")], None, " b"),
+        pytest.param(
+            [Nomination("", ("a",)), Verdict.unresolvable("b")], None, " b", id="overrules"
+        ),
         pytest.param(
             [Verdict.error("a"), ValueError("unheard")], None, " a", id="an-error-ends-it"
         ),

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import logging
+from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from tests.loop_kit import World, added, deleted, listed, make_node, make_pod, modified
 
 from moorage.binding import Reservation
+from moorage.framework.verdict import Verdict
+from moorage.framework.waiting_pods import WaitingPod
+from moorage.model.pods import Pod
 from moorage.queueing import Place
 from moorage.session import Failure
 
@@ -161,10 +166,48 @@ def test_pod_deleted_before_its_binding_is_known_leaves_no_assumed_pod(world: Wo
     world.session.pods.take(added(pod))
     reservation = reserved(world)
     world.session.pods.take(deleted(pod))
-    assert world.cluster.is_assumed("p")
+    assert world.cluster.pod_count == 0
     world.session.bound(reservation)
     assert world.cluster.pod_count == 0
     world.check()
+
+
+def ending(pod: Pod) -> Pod:
+    """Make the version of a pod that says that it is being deleted."""
+    metadata = msgspec.structs.replace(
+        pod.metadata, resource_version="ending", deletion_timestamp=datetime.now(UTC)
+    )
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_pod_that_ends_before_it_is_bound_gives_its_room_back_at_once(
+    world: World, *, is_gone: bool
+) -> None:
+    """Its binding will fail, but may take minutes to find out; who needs the room is woken."""
+    pod = make_pod("p", cpu="2")
+    world.session.pods.take(added(pod))
+    reservation = reserved(world)
+    world.session.permitted(reservation)
+    refused(world)
+    world.session.pods.take(deleted(pod) if is_gone else modified(ending(pod)))
+    assert world.cluster.pod_count == 0
+    assert world.queue.place("big") is Place.ACTIVE
+    failure = world.session.undo(reservation, Verdict.error("it is gone"))
+    assert (failure.place is Place.OUTSIDE) == is_gone
+    world.check()
+
+
+def test_pod_that_waits_in_permit_and_begins_to_end_waits_no_longer(world: World) -> None:
+    """A finalizer may keep it for long, but it will never be bound."""
+    pod = make_pod("p", cpu="2")
+    world.session.pods.take(added(pod))
+    reservation = reserved(world)
+    waiting = WaitingPod(reservation.info, "n1", {"Group": 60.0}, now=world.clock.now)
+    world.services.waiting.add(waiting)
+    world.session.pods.take(modified(ending(pod)))
+    assert waiting.verdict is not None
+    assert waiting.verdict.is_rejection
 
 
 def test_quantity_that_is_none_leaves_the_pod_out(
@@ -201,6 +244,23 @@ def test_withdrawn_nomination_wakes_who_waits_for_its_room(world: World) -> None
     world.session.pods.take(added(make_pod("expected", cpu="4", nominated="n1")))
     world.session.pods.take(modified(make_pod("expected", cpu="4")))
     assert world.queue.place("big") is Place.ACTIVE
+
+
+def test_room_that_a_nomination_leaves_is_none_for_more_important_pods(world: World) -> None:
+    """They did not have to leave it that room; waking them would be in vain."""
+    for name, priority in (("lower", 1), ("same", 2), ("higher", 3)):
+        world.session.pods.take(added(make_pod(name, cpu="9", priority=priority)))
+        assert isinstance(world.session.attempt(), Failure)
+    world.clock.now += 20
+    pod = make_pod("expected", priority=2, nominated="n1")
+    world.session.pods.take(added(pod))
+    world.session.pods.take(deleted(pod))
+    places = {name: world.queue.place(name) for name in ("lower", "same", "higher")}
+    assert places == {
+        "lower": Place.ACTIVE,
+        "same": Place.ACTIVE,
+        "higher": Place.UNSCHEDULABLE,
+    }
 
 
 def test_nomination_of_an_assumed_pod_is_not_counted_twice(world: World) -> None:

@@ -151,9 +151,12 @@ class Attempt:
         """Let the PostFilter plugins try to make room, then report."""
         self.refused_at = self._profile.metrics.clock()
         made_room = None
-        if len(diagnosis.nodes):
-            post_filters = self._profile.post_filters
+        # Where nobody was asked for room, nobody stands for what was promised earlier.
+        nomination: str | None = ""
+        post_filters = self._profile.post_filters
+        if len(diagnosis.nodes) and len(post_filters):
             made_room = post_filters.make_room(self._info, diagnosis, self._filtering.state)
+            nomination = None if made_room is None else made_room.node_name
         code = Code.UNSCHEDULABLE
         if diagnosis.pre_filter is not None:
             code = diagnosis.pre_filter.code
@@ -163,7 +166,7 @@ class Attempt:
             verdict=Verdict(code, (diagnosis.message(),)),
             diagnosis=diagnosis,
             evaluated_count=self._cluster.node_count,
-            nomination=None if made_room is None else made_room.node_name,
+            nomination=nomination,
             made_room=made_room,
             details=details,
         )

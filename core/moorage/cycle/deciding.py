@@ -53,7 +53,7 @@ class Cycle:
             # What was kept for this pod may be half done.
             self._kept.forget()
             self._profile.metrics.flushed("pod_failed")
-            return Decision(queued.info, verdict=Verdict.error(str(error)))
+            return Decision(queued.info, verdict=Verdict.error(str(error)), nomination="")
         times.decided(attempt, decision)
         return decision
 

@@ -27,6 +27,9 @@ class PostFilters:
         self._hooks = framework.points["post_filter"]
         self._steps = {step.place: step for step in plan.asked}
 
+    def __len__(self) -> int:
+        return len(self._hooks)
+
     def make_room(
         self, info: PodInfo, diagnosis: Diagnosis, notes: Callable[[Step], CycleState]
     ) -> Nomination | None:
@@ -43,7 +46,8 @@ class PostFilters:
                     return answer
                 cleared = answer
             elif answer.code in _LAST_WORD:
-                said = list(answer.reasons)
+                # It stands for all: what was said before counts no more.
+                said, cleared = list(answer.reasons), None
                 break
             said.extend(answer.reasons)
         diagnosis.post_filter = ", ".join(said)

@@ -101,10 +101,18 @@ class Feed(ABC, Generic[T]):
         what = f"{type(self).__name__} cannot take in {identity}"
         log_fault(_logger, error, f"{what}: {type(error).__name__}: {error}")
 
-    def _tell(self, event: ClusterEvent, old: Any, new: Any, *, besides: str = "") -> None:  # noqa: ANN401 - any API object
+    def _tell(
+        self,
+        event: ClusterEvent,
+        old: Any,  # noqa: ANN401 - any API object
+        new: Any,  # noqa: ANN401 - any API object
+        *,
+        besides: str = "",
+        at_most: int | None = None,
+    ) -> None:
         """Tell the queue what happened, and remember it as what the object meant."""
         self._event = event.label
-        self._queue.move(event, old, new, besides=besides)
+        self._queue.move(event, old, new, besides=besides, at_most=at_most)
 
     def newest(self, identity: Hashable) -> T | None:  # noqa: ARG002 - for feeds that know
         """Return the newest version that was taken in, by feeds that never go back."""

@@ -20,7 +20,7 @@ from moorage.framework.waiting_pods import WaitingPods
 from moorage.model.changes import pod_changes
 from moorage.model.events import ActionType, ClusterEvent, EventResource
 from moorage.model.pod_info import PodInfo
-from moorage.model.pods import Pod, is_finished, pod_key
+from moorage.model.pods import Pod, is_finished, is_terminating, pod_key
 from moorage.model.quantities import InvalidQuantityError
 from moorage.queueing import Place, SchedulingQueue
 
@@ -120,13 +120,14 @@ class PodFeed(Feed[Pod]):
     def _assign(self, before: PodInfo | None, info: PodInfo) -> None:
         """Put a pod on its node, whoever bound it."""
         left = "" if before is None else self._held_for(before)
+        was_on_it = self._cluster.is_assumed(info.uid)
         if before is not None:
             self._leave_queue(before)
         self._cluster.add_pod(info)
         self._tell(_ADDED, None, info.pod)
         if left and left != info.pod.spec.node_name:
             # Somebody else bound it, and not to where we had room for it.
-            self._give_up(info, left)
+            self._give_up(info, left, was_on_it=was_on_it)
 
     def _update_assigned(self, before: PodInfo, info: PodInfo) -> None:
         self._cluster.add_pod(info)
@@ -158,6 +159,8 @@ class PodFeed(Feed[Pod]):
         if assumed:
             # It is on its node in the cache already, and must not be expected there as well.
             nominator.remove(info.uid)
+            if is_terminating(info.pod) and not is_terminating(before.pod):
+                self._end_assumed(info)
 
     def _drop_waiting(self, info: PodInfo) -> None:
         self._event = _WAITING_DELETED
@@ -165,14 +168,29 @@ class PodFeed(Feed[Pod]):
         expected = self._queue.nominator.node_of(info.uid)
         self._leave_queue(info)
         if self._cluster.is_assumed(info.uid):
-            # In flight: its binding finds out and undoes. Else it was bound, and gone before the
-            # watch told so.
-            if not in_flight:
+            if in_flight:
+                self._end_assumed(info)
+            else:
+                # It was bound, and gone before the watch told so.
                 node_name = self._cluster.node_of(info.uid)
                 self._cluster.remove_pod(info.uid)
-                self._give_up(info, node_name)
+                self._give_up(info, node_name, was_on_it=True)
         elif expected:
             self._give_up(info, expected)
+
+    def _end_assumed(self, info: PodInfo) -> None:
+        """Give the room of a pod that is about to be bound to others: it ends, and never will be.
+
+        Where it waits in Permit, that is over, and its binding undoes everything. Where it is further
+        on, its binding comes to nothing in the end, which may take minutes.
+        """
+        waiting = self._waiting.get(info.uid)
+        if waiting is not None:
+            waiting.reject("", "pod was deleted")
+            return
+        node_name = self._cluster.node_of(info.uid)
+        self._cluster.forget(info.uid)
+        self._give_up(info, node_name, was_on_it=True)
 
     def _held_for(self, info: PodInfo) -> str:
         """Return the node that has room set aside for a waiting pod; empty: none."""
@@ -180,12 +198,19 @@ class PodFeed(Feed[Pod]):
             return self._cluster.node_of(info.uid)
         return self._queue.nominator.node_of(info.uid)
 
-    def _give_up(self, info: PodInfo, node_name: str) -> None:
+    def _give_up(self, info: PodInfo, node_name: str, *, was_on_it: bool = False) -> None:
         """Tell those who wait for room that a node no longer has to have it for this pod.
 
-        Hints look at pods on nodes, so that it is told as if the pod had been on this one.
+        Hints look at pods on nodes, so that it is told as if the pod had been on this one. Where it
+        was expected there and no more, pods that are more important did not leave it any room.
         """
-        self._tell(_DELETED, info.on_node(node_name).pod, None, besides=info.uid)
+        self._tell(
+            _DELETED,
+            info.on_node(node_name).pod,
+            None,
+            besides=info.uid,
+            at_most=None if was_on_it else info.priority,
+        )
 
     def _leave_queue(self, info: PodInfo) -> None:
         """Take a pod out of the queue, and out of Permit where it waits there."""

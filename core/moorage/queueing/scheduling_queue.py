@@ -194,13 +194,15 @@ class SchedulingQueue:
         new: Any,  # noqa: ANN401 - any API object
         *,
         besides: str = "",
+        at_most: int | None = None,
     ) -> None:
         """Try those pods again that an event of the cluster may help.
 
         `old` is None for an addition, `new` for a deletion. Costs one look-up, and time for each pod
         that was refused by a plugin that registered for such an event; gated pods likewise. An event
         about the resource `*` moves everybody without asking. The pod with uid `besides` is left
-        where it is: what it gave back cannot help itself.
+        where it is: what it gave back cannot help itself. `at_most`: only pods of this priority or
+        lower are tried again, since more important ones did not leave it any room.
         """
         listeners = self._wakeups.listeners(event)
         happening = Happening(event, old, new)
@@ -208,6 +210,8 @@ class SchedulingQueue:
             self._ledger.in_flight.record(happening)
         for queued in self._concerned(event, listeners):
             if queued.info.uid == besides:
+                continue
+            if at_most is not None and queued.info.priority > at_most:
                 continue
             # A plugin may have activated the pod while another one was asked.
             place = self._ledger.place(queued)
