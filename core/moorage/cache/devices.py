@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from moorage.model.devices import DeviceClass, ResourceClaim, ResourceSlice
 
-__all__ = ["ClaimStore", "ClassStore", "DeviceStore", "PoolKey", "SliceStore"]
+__all__ = ["IMPLICIT_RESOURCE", "ClaimStore", "ClassStore", "DeviceStore", "PoolKey", "SliceStore"]
 
 PoolKey = tuple[str, str]
 """A pool of devices: its driver, and its name there."""

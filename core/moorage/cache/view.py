@@ -41,20 +41,21 @@ class NodesView:
     """Nodes as rows of read-only arrays; made by the host, valid until the hook returns.
 
     Positions (0 to n-1) index the arrays of a view; `rows` gives the cache's rows behind them.
-    As long as no pods are added or taken off, the arrays of the real cluster are shared, not copied.
+    As long as no pods are added or taken off, the arrays of the real cluster are shared, not copied,
+    by views of rows that follow each other.
     """
 
-    __slots__ = ("_allocatable", "_changes", "_cluster", "_requested", "_whole", "rows")
+    __slots__ = ("_allocatable", "_changes", "_cluster", "_requested", "_span", "_whole", "rows")
 
     def __init__(self, cluster: ClusterCache, rows: NDArray[np.intp]) -> None:
         self._cluster = cluster
         self.rows = rows
         self._changes = RowChanges()
         count = len(rows)
-        # Rows 0..n-1 in order are slices of the cache's columns, without a copy.
-        self._whole = count == cluster.row_count and (
-            count == 0 or (rows is cluster.valid_rows or bool((np.diff(rows) == 1).all()))
-        )
+        # Rows that follow each other, as all do mostly, and one does always, are slices of the
+        # cache's columns, without a copy.
+        self._span = _span(rows, known=rows is cluster.valid_rows and count == cluster.row_count)
+        self._whole = self._span is not None and count == cluster.row_count
         self._requested: NDArray[np.int64] | None = None
         # Only for rows with changes, which are asked again and again: by resources.
         self._allocatable: dict[tuple[str, ...], NDArray[np.int64]] | None = None
@@ -358,8 +359,8 @@ class NodesView:
     # Inside
 
     def _rows_of(self, column: NDArray[S]) -> NDArray[S]:
-        if self._whole:
-            return _read_only(column[..., : len(self.rows)])
+        if self._span is not None:
+            return _read_only(column[..., self._span])
         return _read_only(column.take(self.rows, axis=-1))
 
     def _interned(self, column: InternedColumn[Any]) -> LabelColumnView[Any]:
@@ -370,11 +371,11 @@ class NodesView:
         # Places first: a resource that nobody had may move the matrices.
         adjacent, places = columns.places(tuple(resources))
         matrix: NDArray[np.int64] = getattr(columns, column)
-        if not self._whole:
+        if self._span is None:
             return _read_only(matrix[places, self.rows])
         if adjacent is not None:
-            return _read_only(matrix[adjacent, : len(self.rows)])
-        return _read_only(matrix[places[:, 0], : len(self.rows)])
+            return _read_only(matrix[adjacent, self._span])
+        return _read_only(matrix[places[:, 0], self._span])
 
     def _changed(self, change: int, pods: PodsOnRows) -> NodesView:
         columns = self._cluster.columns
@@ -401,7 +402,7 @@ class NodesView:
             numbers = np.concatenate([column.counts for column in columns])
             by_row = np.bincount(rows, weights=numbers, minlength=size).astype(np.int64)
         # Of a whole view rows may be behind the last node: pods that came before their node.
-        return by_row[: len(self)] if self._whole else by_row[self.rows]
+        return by_row[self.rows if self._span is None else self._span]
 
     def _image_positions(self, state: ImageState) -> NDArray[np.intp]:
         return self._positions_of(state.row_array)
@@ -411,6 +412,17 @@ class NodesView:
         if self._whole or rows.size == 0:
             return rows
         return np.flatnonzero(np.isin(self.rows, rows))
+
+
+def _span(rows: NDArray[np.intp], *, known: bool) -> slice | None:
+    """Return rows as a slice where each is one more than the one before; `known`: all from 0."""
+    count = len(rows)
+    if known or not count:
+        return slice(0, count)
+    first = int(rows[0])
+    if count > 1 and (int(rows[-1]) - first != count - 1 or (np.diff(rows) != 1).any()):
+        return None
+    return slice(first, first + count)
 
 
 def _with_room(matrix: NDArray[np.int64], rows: int) -> NDArray[np.int64]:

@@ -22,6 +22,9 @@ __all__ = ["Freshness", "PluginAnswers"]
 
 S = TypeVar("S", bound=np.generic)
 
+_FINAL: np.dtype[Any] = np.dtype(np.int8)
+"""Of scores that are 0 to 100 for good; kept for each signature, so they should be small."""
+
 
 class Freshness:
     """How far a reader of rows has followed the cluster's changes."""
@@ -57,9 +60,9 @@ class Freshness:
         return valid_rows if valid_only else rows
 
 
-def by_row(cluster: ClusterCache, values: NDArray[S]) -> NDArray[S]:
-    """Spread values of all nodes (n,) over rows; (capacity,), 0 where a row is no node."""
-    spread = np.zeros(cluster.columns.capacity, dtype=values.dtype)
+def by_row(cluster: ClusterCache, values: NDArray[Any], dtype: np.dtype[S]) -> NDArray[S]:
+    """Spread values of all nodes (n,) over rows; (capacity,) dtype, 0 where a row is no node."""
+    spread = np.zeros(cluster.columns.capacity, dtype=dtype)
     count = cluster.row_count
     spread[slice(count) if len(values) == count else cluster.valid_rows] = values
     return spread
@@ -68,10 +71,10 @@ def by_row(cluster: ClusterCache, values: NDArray[S]) -> NDArray[S]:
 class PluginAnswers:
     """What one plugin says of all rows, for one `sign` fragment.
 
-    `codes` (capacity,) int32 by row, 0 where the row passes, None: all pass. `raw` (capacity,)
-    int64 or float64 by row, None: the plugin does not score this pod; integers 0 to 100 where the
-    plugin does not normalise. Entries of rows that are
-    not nodes mean nothing. `filter_version` and `score_version` count the times that everything
+    `codes` (capacity,) int32 by row, 0 where the row passes, None: all pass. `raw` (capacity,) by
+    row: int64 or float64, or int8 where the plugin does not normalise and they are 0 to 100 as
+    they are; None: the plugin does not score this pod. Entries of rows that are not nodes mean
+    nothing. `filter_version` and `score_version` count the times that everything
     was asked anew; `raw_version` counts changes of any raw score.
     """
 
@@ -128,9 +131,13 @@ class PluginAnswers:
         elif rows.size and self.raw is not None:
             view = self._cluster.view_of(rows)
             raw = self._ask_scores(info, view)
+            if self.step.normalize is None:
+                self.raw[rows] = raw
+                self.raw_version += 1
+                return
             if raw.dtype != self.raw.dtype:
                 self.raw = self.raw.astype(np.float64)
-            if self.step.normalize is None or not np.array_equal(self.raw[rows], raw):
+            if not np.array_equal(self.raw[rows], raw):
                 self.raw[rows] = raw
                 self.raw_version += 1
 
@@ -151,7 +158,7 @@ class PluginAnswers:
         if self._filters:
             codes = self._asker.filter(self.step, self.state, info, view)
             if codes is not None:
-                self.codes = by_row(self._cluster, codes)
+                self.codes = by_row(self._cluster, codes, codes.dtype)
 
     def _score_all(self, info: PodInfo, feasible: NDArray[np.intp] | None) -> None:
         cluster = self._cluster
@@ -161,7 +168,8 @@ class PluginAnswers:
         view = cluster.view()
         passed = view if feasible is None else cluster.view_of(feasible)
         if self._asker.pre_score(self.step, self.state, info, passed):
-            self.raw = by_row(cluster, self._ask_scores(info, view))
+            raw = self._ask_scores(info, view)
+            self.raw = by_row(cluster, raw, raw.dtype if self.step.normalize else _FINAL)
 
     def _ask_scores(self, info: PodInfo, nodes: NodesView) -> NDArray[Any]:
         """Ask for scores of n rows; those that nobody normalises are final, and checked here."""

@@ -209,13 +209,15 @@ class CombinedAnswers:
         """Bring one plugin's weighted scores up to date; True where more than `changed` rows did."""
         seen, now = self._seen[index], (entry.score_version, entry.raw_version)
         self._seen[index] = now
-        part, weight = self._parts[index], entry.step.weight
+        part = self._parts[index]
+        # Of the type of sums, so that products of small integers are, too.
+        weight = part.dtype.type(entry.step.weight)
         anew = seen is None or seen[0] != now[0]
         if entry.raw is None:
             return anew
         if entry.step.normalize is None:
             if anew:
-                np.multiply(entry.raw, weight, out=part, casting="same_kind")
+                np.multiply(entry.raw, weight, out=part)
             elif seen != now:
                 part[changed] = entry.raw[changed] * weight
             return anew
@@ -246,10 +248,10 @@ class CombinedAnswers:
         view: NodesView,
     ) -> NDArray[np.int64]:
         assert entry.raw is not None  # noqa: S101 - asked only where there are scores
-        scores: NDArray[np.int64] = entry.raw[rows]
+        scores = entry.raw[rows]
         if entry.step.normalize is not None:
             scores = self._asker.normalize(entry.step, entry.state, info, scores, view)
-        return scores * entry.step.weight
+        return scores.astype(np.int64, copy=False) * entry.step.weight
 
 
 def _union(parts: list[NDArray[np.intp]]) -> NDArray[np.intp]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,7 +97,9 @@ class Plan:
         self.scores = ordered["score"]
         self.only_pre_score = tuple(step for step in ordered["pre_score"] if step.score is None)
         highest = sum(HIGHEST_SCORE * abs(step.weight) for step in self.scores)
-        self.score_dtype = np.int32 if highest < np.iinfo(np.int32).max else np.int64
+        self.score_dtype: type[np.signedinteger[Any]] = next(
+            kind for kind in (np.int16, np.int32, np.int64) if highest <= np.iinfo(kind).max
+        )
         self.asked = tuple(dict.fromkeys(step for part in ordered.values() for step in part))
         self.shared = tuple(step for step in self.asked if step.is_shared)
         self.noting = tuple(step for step in self.asked if step.keeps_notes)
