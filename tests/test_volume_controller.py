@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from moorage.volume_controller import VolumeController, WriteKind
 
 Object = dict[str, Any]
@@ -186,3 +188,53 @@ def test_a_volume_that_a_user_keeps_for_a_claim_goes_to_no_other() -> None:
     assert objects.phase("PersistentVolumeClaim", "mine") == "Bound"
     reference = objects.all["PersistentVolume", "", "v"]["spec"]["claimRef"]
     assert reference["uid"] == "uid-mine"
+
+
+def test_volumes_for_fewer_modes_of_access_go_first() -> None:
+    """However large they are."""
+    objects = Objects()
+    objects.put(storage_class())
+    objects.put(volume("many", accessModes=["ReadWriteOnce", "ReadOnlyMany"]))
+    objects.put(volume("few", size="9Gi"))
+    objects.put(claim("c"))
+
+    assert objects.phase("PersistentVolume", "many") == "Available"
+    assert objects.phase("PersistentVolume", "few") == "Bound"
+
+
+@pytest.mark.parametrize(
+    "unlike",
+    [
+        {"capacity": {"storage": "1Mi"}},
+        {"volumeMode": "Block"},
+        {"accessModes": ["ReadOnlyMany"]},
+        {"volumeAttributesClassName": "fast"},
+    ],
+    ids=lambda unlike: next(iter(unlike)),
+)
+@pytest.mark.parametrize("named_by", ["nobody", "volume", "claim"])
+def test_a_claim_gets_no_volume_that_is_unlike_it(unlike: Object, named_by: str) -> None:
+    """Not even if one names the other; the volume is there for others, or for a better claim."""
+    objects = Objects()
+    objects.put(storage_class())
+    kept = {"claimRef": {"namespace": "ns", "name": "c"}} if named_by == "volume" else {}
+    wanted: Object = {"volumeName": "v"} if named_by == "claim" else {}
+    objects.put(claim("c", **wanted))
+    objects.put(volume("v", **{**kept, **unlike}))
+
+    assert objects.phase("PersistentVolumeClaim", "c") == "Pending"
+    assert objects.phase("PersistentVolume", "v") == "Available"
+
+
+def test_a_claim_gets_no_volume_of_another_class_that_it_names() -> None:
+    """But one of another class that names the claim."""
+    objects = Objects()
+    objects.put(storage_class())
+    objects.put(volume("v", storageClassName="other"))
+    reference = {"namespace": "ns", "name": "d"}
+    objects.put(volume("w", storageClassName="other", claimRef=reference))
+    objects.put(claim("c", volumeName="v"))
+    objects.put(claim("d"))
+
+    assert objects.phase("PersistentVolumeClaim", "c") == "Pending"
+    assert objects.phase("PersistentVolumeClaim", "d") == "Bound"

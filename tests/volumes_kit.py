@@ -52,6 +52,7 @@ from moorage.model.storage import (
 
 __all__ = [
     "DRIVER",
+    "OLD_ZONE",
     "ZONE",
     "claim_volume",
     "clusters",

@@ -18,7 +18,7 @@ from moorage.model import (
     VolumeAttachment,
     volume_class,
 )
-from moorage_builtin.volumes.claims import is_for, not_found, owner_problem, uses
+from moorage_builtin.volumes.claims import claim_uses, is_for, not_found, owner_problem, uses
 from moorage_builtin.volumes.translation import csi_driver_of, csi_of_inline, csi_of_volume
 
 __all__ = ["NodeVolumeLimits"]
@@ -97,9 +97,7 @@ class NodeVolumeLimits(moorage.Plugin):
             moorage.EventHint(event(resource.CSI_NODE, action.ADD | action.UPDATE), _after_limits),
             moorage.EventHint(event(resource.ASSIGNED_POD, action.DELETE), _after_pod),
             moorage.EventHint(event(resource.PERSISTENT_VOLUME_CLAIM, action.ADD), _after_claim),
-            moorage.EventHint(
-                event(resource.VOLUME_ATTACHMENT, action.DELETE), self._after_detachment
-            ),
+            moorage.EventHint(event(resource.VOLUME_ATTACHMENT, action.DELETE), _after_detachment),
         ]
 
     def _exceeds(
@@ -154,12 +152,13 @@ class NodeVolumeLimits(moorage.Plugin):
         return CSIVolume(driver=csi_driver_of(found.provisioner), volume_handle=handle)
 
     def _attached(self, attachment: VolumeAttachment) -> CSIVolume | None:
+        """Return which volume is attached; None: of older kinds only what pods use counts."""
         name = attachment.spec.source.persistent_volume_name
         volume = self.handle.storage.volume(name) if name else None
-        known = None if volume is None else csi_of_volume(volume)
-        if known is None or not attachment.spec.attacher:
+        if volume is None or volume.spec.csi is None or not attachment.spec.attacher:
             return None
-        return CSIVolume(driver=attachment.spec.attacher, volume_handle=known.volume_handle)
+        handle = volume.spec.csi.volume_handle
+        return CSIVolume(driver=attachment.spec.attacher, volume_handle=handle)
 
     def _problem(self, pod: moorage.Pod) -> str:
         """Say what keeps a new pod's volumes from being counted; empty: nothing."""
@@ -174,14 +173,6 @@ class NodeVolumeLimits(moorage.Plugin):
             if volume.ephemeral is not None and not is_for(pod, claim):
                 return owner_problem(pod, claim)
         return ""
-
-    def _after_detachment(
-        self, pod: moorage.Pod, before: VolumeAttachment | None, after: VolumeAttachment | None
-    ) -> moorage.QueueingHint:
-        """Queue where the pod has volumes of the driver that lets go."""
-        gone = before or after
-        drivers = {volume.driver for volume in self._volumes_of(pod)}
-        return _QUEUE if gone is not None and gone.spec.attacher in drivers else _SKIP
 
 
 def _may_count(volume: Volume) -> bool:
@@ -206,12 +197,26 @@ def _after_limits(
     before: CSINode | None,
     after: CSINode | None,
 ) -> moorage.QueueingHint:
-    """Queue where a limit rises, or is no longer said."""
+    """Queue where a limit rises, or is no longer said; one that was not said counts as 0."""
     if before is None or after is None:
         return _QUEUE
-    now = _limits_of(after)
-    rises = any(name not in now or now[name] > limit for name, limit in _limits_of(before).items())
-    return _QUEUE if rises else _SKIP
+    was, now = _limits_of(before), _limits_of(after)
+    rises = any(limit > was.get(name, 0) for name, limit in now.items())
+    return _QUEUE if rises or was.keys() - now.keys() else _SKIP
+
+
+def _after_detachment(
+    pod: moorage.Pod,
+    before: VolumeAttachment | None,
+    after: VolumeAttachment | None,
+) -> moorage.QueueingHint:
+    """Queue pods with claims, whosever volume it was, and pods with disks of that driver."""
+    gone = before or after
+    if gone is None:
+        return _SKIP
+    disks = (csi_of_inline(volume) for volume in pod.spec.volumes)
+    drivers = {disk.driver for disk in disks if disk is not None}
+    return _QUEUE if claim_uses(pod) or gone.spec.attacher in drivers else _SKIP
 
 
 def _after_pod(

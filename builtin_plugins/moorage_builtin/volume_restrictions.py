@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import moorage
 from moorage.model import PersistentVolumeClaim, Volume
-from moorage_builtin.volumes.claims import claim_uses, not_found, uses
+from moorage_builtin.volumes.claims import claim_uses, not_found
 
 __all__ = ["VolumeRestrictions"]
 
@@ -55,8 +55,9 @@ class VolumeRestrictions(moorage.Plugin):
                 return moorage.Verdict.unresolvable(not_found(name))
             if _FOR_ONE_POD in claim.spec.access_modes:
                 claims.add(name)
+        # A pod for whose own volume a claim was made does not name it, and is no user here.
         users = sum(
-            info.uid != pod.metadata.uid
+            info.uid != pod.metadata.uid and name in _claim_names(info.pod)
             for name in claims
             for info in self.handle.claim_users(namespace, name)
         )
@@ -203,4 +204,7 @@ def _is_used(
     before: PersistentVolumeClaim | None,  # noqa: ARG001 - as above
     after: PersistentVolumeClaim | None,
 ) -> moorage.QueueingHint:
-    return _QUEUE if after is not None and uses(pod, after) else _SKIP
+    """Queue where the pod names the claim that came."""
+    if after is None or after.metadata.namespace != pod.metadata.namespace:
+        return _SKIP
+    return _QUEUE if after.metadata.name in _claim_names(pod) else _SKIP

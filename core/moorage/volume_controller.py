@@ -122,9 +122,11 @@ class VolumeController:
         claim = self._claim((reference.get("namespace", ""), reference["name"]))
         if claim is not None and _is_for(reference, claim):
             yield from self._put_claim(_key(claim))
+            volume = self._get("PersistentVolume", "", name) or volume
+            phase = (volume.get("status") or {}).get("phase")
         elif phase == "Bound":
             yield from self._release(volume)
-        elif phase in {None, "", "Pending"}:
+        if phase in {None, "", "Pending"}:
             yield _with_phase(volume, "Available")
 
     def _note_volume(self, name: str, volume: _Object) -> None:
@@ -209,10 +211,16 @@ class VolumeController:
             if volume is None:
                 return None
             reference = volume["spec"].get("claimRef")
-            return volume if reference is None or _is_for(reference, claim) else None
+            if reference is not None:
+                return volume if _is_for(reference, claim) else None
+            return volume if _suits(volume, claim) and _same_class(volume, claim) else None
         for name in self._reserved.get(_key(claim), ()):
             volume = self._get("PersistentVolume", "", name)
-            if volume is not None and _is_for(volume["spec"]["claimRef"], claim):
+            if (
+                volume is not None
+                and _is_for(volume["spec"]["claimRef"], claim)
+                and _suits(volume, claim)
+            ):
                 return volume
         return None if self._waits(claim) else self._smallest(claim)
 
@@ -221,12 +229,14 @@ class VolumeController:
         return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
 
     def _smallest(self, claim: _Object) -> _Object | None:
+        """Return the smallest that fits, of those that can be used in the fewest modes."""
         found = []
         for name in self._free.get(claim["spec"].get("storageClassName") or "", ()):
             volume = self._get("PersistentVolume", "", name)
             if volume is not None and _fits(volume, claim):
-                found.append((_size(volume["spec"].get("capacity")), name, volume))
-        return min(found, key=lambda one: one[:2])[2] if found else None
+                modes = len(set(volume["spec"].get("accessModes") or ()))
+                found.append((modes, _size(volume["spec"].get("capacity")), name, volume))
+        return min(found, key=lambda one: one[:3])[3] if found else None
 
     def _bind(self, volume: _Object, claim: _Object) -> Iterator[Write]:
         """Make volume and claim name each other; the claim comes last: then it is done."""
@@ -375,8 +385,8 @@ def _unless_there(item: _Object, phase: str) -> Iterator[Write]:
 
 
 def _fits(volume: _Object, claim: _Object) -> bool:
-    spec, wanted = volume["spec"], claim["spec"]
-    selector = wanted.get("selector")
+    """Say whether a volume that nobody has reserved would do for a claim of its class."""
+    selector = claim["spec"].get("selector")
     if selector is not None:
         try:
             compiled = selector_of(msgspec.convert(selector, LabelSelector))
@@ -384,10 +394,22 @@ def _fits(volume: _Object, claim: _Object) -> bool:
             return False
         if not compiled.matches(volume["metadata"].get("labels") or {}):
             return False
+    return (volume.get("status") or {}).get("phase") == "Available" and _suits(volume, claim)
+
+
+def _suits(volume: _Object, claim: _Object) -> bool:
+    """Say whether a volume has what a claim asks for; not, whether it is free."""
+    spec, wanted = volume["spec"], claim["spec"]
+    attributes = "volumeAttributesClassName"
     return (
-        (volume.get("status") or {}).get("phase") == "Available"
-        and not volume["metadata"].get("deletionTimestamp")
+        not volume["metadata"].get("deletionTimestamp")
         and _size(spec.get("capacity")) >= _size(_requests(claim))
         and (spec.get("volumeMode") or "Filesystem") == (wanted.get("volumeMode") or "Filesystem")
+        and (spec.get(attributes) or "") == (wanted.get(attributes) or "")
         and set(wanted.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
     )
+
+
+def _same_class(volume: _Object, claim: _Object) -> bool:
+    name = "storageClassName"
+    return (volume["spec"].get(name) or "") == (claim["spec"].get(name) or "")

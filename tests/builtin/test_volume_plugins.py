@@ -1,14 +1,14 @@
-"""The plugins about volumes by example: reasons, bad input, hints, older kinds of volumes."""
+"""The plugins about volumes by example: reasons, bad input, some hints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import pytest
+from tests.builtin.asking_about_storage import Asked, node, on_host
 from tests.builtin.asking_plugins import assemble
-from tests.objects import make_node, make_pod, requirement, term
+from tests.objects import make_pod
 from tests.volumes_kit import (
     DRIVER,
     ZONE,
@@ -22,96 +22,24 @@ from tests.volumes_kit import (
 )
 
 import moorage
-from moorage import Code, CycleState, PodInfo, QueueingHint, Services, Verdict
+from moorage import CycleState, QueueingHint, Services, Verdict
 from moorage.model import (
     ActionType,
     ClusterEvent,
     CSIDriver,
     CSIDriverSpec,
     CSIStorageCapacity,
-    CSIVolume,
     EventResource,
     LabelSelector,
-    Node,
     ObjectMeta,
     PersistentVolume,
     StorageObject,
     Volume,
 )
 from moorage.model.meta import OwnerReference
-from moorage.model.pods import AWSElasticBlockStore, EphemeralSource, GCEPersistentDisk
+from moorage.model.pods import EphemeralSource
 
 ALL = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
-
-
-class Asked:
-    """One plugin, asked about a pod on nodes with these objects."""
-
-    def __init__(
-        self,
-        name: str,
-        info: PodInfo,
-        nodes: Iterable[Node],
-        *objects: StorageObject,
-        pods: Iterable[PodInfo] = (),
-        args: dict[str, Any] | None = None,
-    ) -> None:
-        services = Services()
-        for node in nodes:
-            services.cluster.set_node(node)
-        for item in objects:
-            services.cluster.storage.put(item)
-        for pod in pods:
-            services.cluster.add_pod(pod)
-        self.name, self.info = name, info
-        self.framework = assemble(name, args, services)
-        self.framework.register_events()
-        self.view, self.state = services.cluster.view(), CycleState()
-
-    def call(self, hook: str, *arguments: object) -> Any:  # noqa: ANN401 - what the hook answers
-        """Call one hook."""
-        found = self.framework.hook(self.name, hook)
-        assert found is not None
-        return found.call(*arguments)
-
-    def pre_filter(self) -> Verdict | None:
-        """Ask before nodes are looked at."""
-        answer: Verdict | None = self.call(
-            "pre_filter", self.state, self.info.pod, self.info, self.view
-        )
-        return answer
-
-    def reasons(self) -> list[tuple[str, ...]]:
-        """Return the reasons of each node; none where it passes."""
-        answer = self.pre_filter()
-        if answer is not None:
-            return [() if answer.code is Code.SKIP else answer.reasons] * len(self.view)
-        codes = self.call("filter_nodes", self.state, self.info.pod, self.info, self.view)
-        if codes.dtype == bool:
-            codes = ~codes
-        return [
-            self.call("explain", self.state, self.info.pod, code).reasons if code else ()
-            for code in codes.tolist()
-        ]
-
-    def hint(self, event: ClusterEvent, old: object, new: object) -> list[QueueingHint]:
-        """Ask the hints that are registered for an event."""
-        return [
-            QueueingHint.QUEUE if hint is None else hint(self.info.pod, old, new)
-            for registered, hint in self.framework.hints[self.name]
-            if registered.resource == event.resource and registered.action & event.action
-        ]
-
-
-def node(name: str = "n0", **labels: str) -> Node:
-    """Make a node; a label ``zone`` is the usual one."""
-    zone = {ZONE: labels.pop("zone")} if "zone" in labels else {}
-    return make_node(name, labels={"kubernetes.io/hostname": name, **zone, **labels})
-
-
-def on_host(*names: str) -> list[Any]:
-    """Make the affinity of a local volume."""
-    return [term(requirement("kubernetes.io/hostname", "In", *names))]
 
 
 # Pods without claims
@@ -373,73 +301,6 @@ def test_with_a_shape_nodes_are_scored_by_how_full_volumes_would_be() -> None:
     assert pre_score(plain) == moorage.SKIP
 
 
-# Older kinds of volumes
-
-
-def test_the_zone_of_an_older_volume_is_read_as_its_csi_driver_does() -> None:
-    """On nodes that leave such volumes to the driver; on others in the older words."""
-    kind = "kubernetes.io/aws-ebs"
-    volume = make_volume("v", class_name="", labels={ZONE: "z-a"})
-    spec = msgspec.structs.replace(
-        volume.spec, csi=None, aws_elastic_block_store=AWSElasticBlockStore(volume_id="vol-1")
-    )
-    own = "topology.ebs.csi.aws.com/zone"
-    migrated = {"storage.alpha.kubernetes.io/migrated-plugins": f"kubernetes.io/cinder,{kind}"}
-    asked = Asked(
-        "VolumeBinding",
-        pod_with("p", "c"),
-        [node("n0", **{own: "z-a"}), node("n1", **{own: "z-b"}), node("n2", zone="z-b")],
-        make_claim("c", volume="v"),
-        msgspec.structs.replace(volume, spec=spec),
-        make_csi_node("n0", {}, annotations=migrated),
-        make_csi_node("n1", {}, annotations=migrated),
-    )
-
-    assert asked.reasons() == [(), ("node(s) didn't match PersistentVolume's node affinity",), ()]
-
-
-@pytest.mark.parametrize(
-    ("volume", "driver", "handle"),
-    [
-        pytest.param(
-            Volume(
-                name="d",
-                aws_elastic_block_store=AWSElasticBlockStore(volume_id="aws://us-east-1a/vol-7"),
-            ),
-            "ebs.csi.aws.com",
-            "vol-7",
-            id="aws",
-        ),
-        pytest.param(
-            Volume(name="d", gce_persistent_disk=GCEPersistentDisk(pd_name="disk")),
-            "pd.csi.storage.gke.io",
-            "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk",
-            id="gce",
-        ),
-    ],
-)
-def test_a_disk_of_an_older_kind_counts_for_its_csi_driver(
-    volume: Volume, driver: str, handle: str
-) -> None:
-    """By the handle that the driver knows it by: the same disk counts once."""
-    other = make_volume("v", driver=driver)
-    csi = CSIVolume(driver=driver, volume_handle=handle)
-    same = msgspec.structs.replace(other, spec=msgspec.structs.replace(other.spec, csi=csi))
-    there = pod_with("there", "c", node="n0")
-    asked = Asked(
-        "NodeVolumeLimits",
-        make_pod("p", volumes=(volume,)),
-        [node("n0"), node("n1")],
-        make_csi_node("n0", {driver: 1}),
-        make_csi_node("n1", {driver: 0}),
-        make_claim("c", volume="v"),
-        same,
-        pods=[there],
-    )
-
-    assert asked.reasons() == [(), ("node(s) exceed max volume count",)]
-
-
 # NodeVolumeLimits
 
 
@@ -459,62 +320,6 @@ def test_a_volume_that_is_still_attached_takes_no_further_room_for_its_next_pod(
     )
 
     assert asked.reasons() == [(), ("node(s) exceed max volume count",)]
-
-
-def test_a_detached_volume_of_the_same_driver_brings_a_pod_back() -> None:
-    """Whosever volume it was: the room is what counts."""
-    asked = Asked(
-        "NodeVolumeLimits",
-        pod_with("p", "c"),
-        [node()],
-        make_claim("c", volume="v"),
-        make_volume("v"),
-    )
-    deleted = ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE)
-
-    ours = make_attachment("a", node="n0", volume="w")
-    others = make_attachment("a", node="n0", volume="w", attacher="other.example.com")
-
-    assert asked.hint(deleted, ours, None) == [QueueingHint.QUEUE]
-    assert asked.hint(deleted, others, None) == [QueueingHint.SKIP]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        pytest.param(1, 2, QueueingHint.QUEUE, id="rises"),
-        pytest.param(2, 1, QueueingHint.SKIP, id="falls"),
-        pytest.param(2, None, QueueingHint.QUEUE, id="is no longer said"),
-    ],
-)
-def test_a_limit_that_rises_brings_pods_back(
-    before: int, after: int | None, expected: QueueingHint
-) -> None:
-    """A CSINode that comes does so too."""
-    asked = Asked("NodeVolumeLimits", pod_with("p", "c"), [node()])
-    event = ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE_OTHER)
-    old, new = (make_csi_node("n0", {DRIVER: count}) for count in (before, after))
-
-    assert asked.hint(event, old, new) == [expected]
-    added = ClusterEvent(EventResource.CSI_NODE, ActionType.ADD)
-    assert asked.hint(added, None, new) == [QueueingHint.QUEUE]
-
-
-# VolumeRestrictions
-
-
-def test_only_a_pod_with_the_same_disk_or_claim_brings_a_pod_back() -> None:
-    """When it goes."""
-    disk = Volume(name="d", gce_persistent_disk=GCEPersistentDisk(pd_name="x"))
-    asked = Asked("VolumeRestrictions", pod_with("p", "c", volumes=[disk]), [node()])
-    deleted = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
-
-    def hint(*claims: str, volumes: Iterable[Volume] = ()) -> list[QueueingHint]:
-        gone = pod_with("gone", *claims, node="n0", volumes=volumes).pod
-        return asked.hint(deleted, gone, None)
-
-    assert hint("c") == hint(volumes=[disk]) == [QueueingHint.QUEUE]
-    assert hint("other") == hint() == [QueueingHint.SKIP]
 
 
 # VolumeZone
@@ -590,3 +395,31 @@ def test_a_claim_that_is_named_twice_is_one_claim() -> None:
     )
 
     assert asked.reasons() == [()]
+
+
+def test_sizes_are_compared_to_the_last_fraction() -> None:
+    """A byte and a half is less than two."""
+    small, large = make_volume("small", size="1500m"), make_volume("large", size="2")
+    reasons = [
+        Asked(
+            "VolumeBinding",
+            pod_with("p", "c"),
+            [node("n0")],
+            make_class("static", provisioner="kubernetes.io/no-provisioner"),
+            make_claim("c", size="2"),
+            volume,
+        ).reasons()
+        for volume in (small, large)
+    ]
+
+    none_to_bind = ("node(s) didn't find available persistent volumes to bind",)
+    assert reasons == [[none_to_bind], [()]]
+
+
+def test_a_claim_made_for_a_pod_is_not_taken_by_that_pod() -> None:
+    """As far as VolumeRestrictions sees: another pod that names the claim may run."""
+    owner = make_pod("own", node="n0", volumes=(Volume(name="v", ephemeral=EphemeralSource()),))
+    alone = make_claim("own-v", volume="v", modes=("ReadWriteOncePod",))
+    asked = Asked("VolumeRestrictions", pod_with("p", "own-v"), [node("n0")], alone, pods=[owner])
+
+    assert asked.pre_filter() == moorage.SKIP

@@ -74,14 +74,21 @@ def volume(cluster: Cluster, name: str, host: str) -> None:
     cluster.store.patch("persistentvolumes", name, status, subresource="status")
 
 
-def claim(cluster: Cluster, name: str, *, mode: str = "ReadWriteOnce") -> None:
+def claim(
+    cluster: Cluster,
+    name: str,
+    *,
+    mode: str = "ReadWriteOnce",
+    annotations: dict[str, str] | None = None,
+) -> None:
     """Create a claim of the class ``wait``."""
+    metadata = {"namespace": "default", "annotations": annotations or {}}
     spec = {
         "accessModes": [mode],
         "storageClassName": "wait",
         "resources": {"requests": {"storage": "1Gi"}},
     }
-    create(cluster, "PersistentVolumeClaim", name, metadata={"namespace": "default"}, spec=spec)
+    create(cluster, "PersistentVolumeClaim", name, metadata=metadata, spec=spec)
 
 
 def pod(cluster: Cluster, name: str, claim_name: str, **spec: Any) -> None:  # noqa: ANN401 - JSON
@@ -188,11 +195,20 @@ async def test_a_pod_whose_claim_is_not_bound_in_time_is_tried_again(alone: Clus
     assert len(alone.proxy.bodies("PATCH", "/persistentvolumes/v")) == 1
 
 
-async def test_a_provisioner_that_gives_up_has_the_pod_placed_anew(alone: Cluster) -> None:
+@pytest.mark.parametrize(
+    ("annotations", "problem"),
+    [
+        pytest.param({"other": "kept"}, "provisioning failed for PVC", id="others are left"),
+        pytest.param({}, "selectedNode annotation reset for PVC", id="none are left"),
+    ],
+)
+async def test_a_provisioner_that_gives_up_has_the_pod_placed_anew(
+    alone: Cluster, annotations: dict[str, str], problem: str
+) -> None:
     """It takes the selected node away; then every node may be chosen again."""
     alone.node("n0")
     storage_class(alone, "csi.example.com")
-    claim(alone, "c")
+    claim(alone, "c", annotations=annotations)
     pod(alone, "p", "c")
 
     def selected() -> str:
@@ -203,8 +219,58 @@ async def test_a_provisioner_that_gives_up_has_the_pod_placed_anew(alone: Cluste
         await eventually(lambda: selected() == "n0")
         patch = {"metadata": {"annotations": {SELECTED: None}}}
         alone.store.patch("persistentvolumeclaims", "c", patch, namespace="default")
-        await eventually(lambda: "provisioning failed" in alone.condition("p").get("message", ""))
+        expected = f'running PreBind plugin "VolumeBinding": binding volumes: {problem} "c"'
+        await eventually(lambda: alone.condition("p").get("message", "") == expected)
         await eventually(lambda: selected() == "n0")
+
+
+@pytest.mark.parametrize(
+    ("where", "problem"),
+    [
+        pytest.param(
+            ("persistentvolumes", "v", ""),
+            'failed to check binding: could not find v1.PersistentVolume "v"',
+            id="the volume",
+        ),
+        pytest.param(
+            ("persistentvolumeclaims", "c", "default"),
+            'failed to check binding: could not find v1.PersistentVolumeClaim "default/c"',
+            id="the claim",
+        ),
+    ],
+)
+async def test_what_goes_while_it_is_being_bound_is_named(
+    alone: Cluster, where: tuple[str, str, str], problem: str
+) -> None:
+    """In the pod's condition."""
+    alone.node("n0", labels={HOST: "n0"})
+    storage_class(alone, "kubernetes.io/no-provisioner")
+    volume(alone, "v", "n0")
+    claim(alone, "c")
+    pod(alone, "p", "c")
+    kind, name, namespace = where
+
+    async with alone.running(alone.runner(VolumeBinding=VolumeBinding)):
+        await eventually(lambda: "claimRef" in volume_of(alone, "v")["spec"])
+        alone.store.delete(kind, name, namespace=namespace)
+        expected = f'running PreBind plugin "VolumeBinding": binding volumes: {problem}'
+        await eventually(lambda: alone.condition("p").get("message", "") == expected)
+
+
+async def test_a_volume_that_was_kept_for_a_claim_is_not_marked_as_chosen(alone: Cluster) -> None:
+    """So that the volume controller leaves it to that claim's name."""
+    alone.node("n0", labels={HOST: "n0"})
+    storage_class(alone, "kubernetes.io/no-provisioner")
+    volume(alone, "v", "n0")
+    kept = {"spec": {"claimRef": {"namespace": "default", "name": "c"}}}
+    alone.store.patch("persistentvolumes", "v", kept)
+    claim(alone, "c")
+    pod(alone, "p", "c")
+
+    async with alone.running(alone.runner(VolumeBinding=VolumeBinding)):
+        await eventually(lambda: "uid" in volume_of(alone, "v")["spec"]["claimRef"])
+
+    assert "annotations" not in volume_of(alone, "v")["metadata"]
 
 
 async def test_a_pod_that_is_deleted_on_its_way_leaves_its_volume_to_others(

@@ -112,7 +112,7 @@ class _Waiting:
         for name, claim in self._promised.static:
             volume = self._storage.volume(name)
             if volume is None:
-                raise BindingFailedError(f'persistentvolume "{name}" is gone')
+                raise BindingFailedError(f'persistentvolumes "{name}" not found')
             wanted = volume.spec.claim_ref
             if wanted is not None and wanted.uid == claim.metadata.uid:
                 continue  # as an earlier attempt wrote it
@@ -120,7 +120,10 @@ class _Waiting:
             self._written[name] = written
             self._ledger.volume_written(name, written)
         for claim in self._promised.dynamic:
-            known = self._present(claim)
+            known = self._known(claim)
+            if known is None:
+                name = claim.metadata.name
+                raise BindingFailedError(f'persistentvolumeclaims "{name}" not found')
             if known.metadata.annotations.get(SELECTED_NODE) == self._node_name:
                 continue
             annotations = {SELECTED_NODE: self._node_name}
@@ -130,13 +133,12 @@ class _Waiting:
 
     def is_done(self) -> bool:
         """Say whether all claims are bound; BindingFailedError where one will not be."""
-        if not self._handle.is_there(self._pod):
-            raise BindingFailedError("pod does not exist any more")
-        node = self._handle.node(self._node_name)
-        if node is None:
-            raise BindingFailedError(f'node "{self._node_name}" not found')
-        static = [self._is_static_done(*pair, node) for pair in self._promised.static]
-        dynamic = [self._is_dynamic_done(claim, node) for claim in self._promised.dynamic]
+        try:
+            node = self._node()
+            static = [self._is_static_done(*pair, node) for pair in self._promised.static]
+            dynamic = [self._is_dynamic_done(claim, node) for claim in self._promised.dynamic]
+        except BindingFailedError as error:
+            raise BindingFailedError(f"binding volumes: {error}") from error
         return all(static) and all(dynamic)
 
     def unbound(self) -> Sequence[tuple[str, str]]:
@@ -149,11 +151,25 @@ class _Waiting:
             if (known := self._storage.claim(*key)) is None or not is_bound(known)
         ]
 
+    def _node(self) -> moorage.Node:
+        """Return the node; pod and node have to be there still."""
+        name = self._pod.metadata.name
+        if not self._handle.is_there(self._pod):
+            raise BindingFailedError(f'pod does not exist any more: pod "{name}" not found')
+        node = self._handle.node(self._node_name)
+        if node is None:
+            missing = f'node "{self._node_name}"'
+            raise BindingFailedError(f"failed to get {missing}: {missing} not found")
+        return node
+
     def _is_static_done(self, name: str, claim: PersistentVolumeClaim, node: moorage.Node) -> bool:
-        volume = self._storage.volume(name)
+        volume, known = self._storage.volume(name), self._known(claim)
         if volume is None:
-            raise BindingFailedError(f'persistentvolume "{name}" is gone')
-        known = self._present(claim)
+            raise BindingFailedError(
+                f'failed to check binding: could not find v1.PersistentVolume "{name}"'
+            )
+        if known is None:
+            raise BindingFailedError(f"failed to check binding: {_not_there(claim)}")
         if version_of(volume) < self._written.get(name, 0):
             return False  # the watch has not told of it yet
         if not reaches(volume, node, self._storage):
@@ -163,9 +179,14 @@ class _Waiting:
         return is_bound(known)
 
     def _is_dynamic_done(self, claim: PersistentVolumeClaim, node: moorage.Node) -> bool:
-        known = self._present(claim)
+        known = self._known(claim)
+        if known is None:
+            raise BindingFailedError(f"failed to check provisioning pvc: {_not_there(claim)}")
         if version_of(known) < self._written.get(claim_key(claim), 0):
             return False  # as above
+        if not known.metadata.annotations:
+            name = known.metadata.name
+            raise BindingFailedError(f'selectedNode annotation reset for PVC "{name}"')
         if known.metadata.annotations.get(SELECTED_NODE) != self._node_name:
             # Who makes volumes takes it away to have the pod placed anew.
             raise BindingFailedError(f'provisioning failed for PVC "{known.metadata.name}"')
@@ -178,16 +199,21 @@ class _Waiting:
                 raise BindingFailedError(_out_of_reach(name, node))
         return is_bound(known)
 
-    def _present(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
+    def _known(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim | None:
         """Return the claim as it is now; one made anew under its name is another."""
         known = self._storage.claim(*claim_key(claim))
-        if known is None or known.metadata.uid != claim.metadata.uid:
-            raise BindingFailedError(f'persistentvolumeclaim "{claim.metadata.name}" is gone')
-        return known
+        return known if known is not None and known.metadata.uid == claim.metadata.uid else None
+
+
+def _not_there(claim: PersistentVolumeClaim) -> str:
+    return f'could not find v1.PersistentVolumeClaim "{"/".join(claim_key(claim))}"'
 
 
 def _out_of_reach(name: str, node: moorage.Node) -> str:
-    return f'pv "{name}" node affinity doesn\'t match node "{node.metadata.name}"'
+    return (
+        f'pv "{name}" node affinity doesn\'t match node "{node.metadata.name}": '
+        "no matching NodeSelectorTerms"
+    )
 
 
 async def _either(event: asyncio.Event, seconds: float) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +14,8 @@ from moorage.model import (
     PersistentVolume,
     PersistentVolumeClaim,
     Selector,
+    parse_quantity,
     selector_of,
-    storage_bytes,
     volume_class,
 )
 from moorage_builtin.volume_binding.ledger import Ledger
@@ -41,7 +43,7 @@ class Match(NamedTuple):
 
 def by_size(claims: Iterable[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
     """Sort claims so that those that need least choose first, and leave the large volumes."""
-    return sorted(claims, key=lambda claim: storage_bytes(claim.spec.resources.requests) or 0)
+    return sorted(claims, key=lambda claim: _size(claim.spec.resources.requests))
 
 
 def match_volumes(
@@ -68,7 +70,7 @@ def _match(
     left = np.ones(count, dtype=np.bool_)
     for place, volume in enumerate(fitting):
         rows = left.copy()
-        reached = reach.rows(volume)
+        reached = reach.rows_as_written(volume)
         if reached is not None:
             rows &= reached
         earlier = taken.get(volume.metadata.name)
@@ -86,12 +88,12 @@ def _match(
 
 def _fitting(claim: PersistentVolumeClaim, ledger: Ledger) -> list[PersistentVolume]:
     """Return the volumes that would do for a claim, wherever they can be reached, smallest first."""
-    needed = storage_bytes(claim.spec.resources.requests) or 0
+    needed = _size(claim.spec.resources.requests)
     selector = None
     if claim.spec.selector is not None:
         selector = selector_of(claim.spec.selector, field="spec.selector")
     large_enough = [
-        (storage_bytes(volume.spec.capacity) or 0, volume)
+        (_size(volume.spec.capacity), volume)
         for volume in ledger.volumes_of_class(volume_class(claim))
         if _is_of_kind(volume, claim)
     ]
@@ -123,3 +125,14 @@ def _is_free(
         and (selector is None or selector.matches(volume.metadata.labels))
         and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
     )
+
+
+def _size(amounts: Mapping[str, str]) -> int:
+    """Return how much storage is said, in billionths of a byte: half a byte is less than one."""
+    text = amounts.get("storage")
+    return 0 if text is None else _billionths(text)
+
+
+@lru_cache(maxsize=65536)
+def _billionths(text: str) -> int:
+    return ceil(parse_quantity(text) * 10**9)

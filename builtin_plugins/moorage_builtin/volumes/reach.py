@@ -29,8 +29,7 @@ class Reach:
 
     def rows(self, volume: PersistentVolume) -> NDArray[np.bool_] | None:
         """Say from which nodes a volume can be reached: (n,) bool; None: from all."""
-        affinity = volume.spec.node_affinity
-        plain = None if affinity is None else affinity.required
+        plain = _required(volume)
         kind = older_kind_of(volume)
         if not kind:
             return self._selected(plain)
@@ -44,6 +43,13 @@ class Reach:
             True if there is None else there,
             True if elsewhere is None else elsewhere,
         )
+
+    def rows_as_written(self, volume: PersistentVolume) -> NDArray[np.bool_] | None:
+        """Say the same by the words of the volume itself, also where its driver has others.
+
+        By these a volume is chosen; kube-scheduler heeds the driver's once it is bound.
+        """
+        return self._selected(_required(volume))
 
     def _selected(self, required: NodeSelector | None) -> NDArray[np.bool_] | None:
         if required is None:
@@ -74,8 +80,7 @@ class Reach:
 
 def reaches(volume: PersistentVolume, node: moorage.Node, storage: moorage.StorageStore) -> bool:
     """Say whether a volume can be reached from one node."""
-    affinity = volume.spec.node_affinity
-    required = None if affinity is None else affinity.required
+    required = _required(volume)
     kind = older_kind_of(volume)
     if kind and is_migrated(storage.get(CSINode, node.metadata.name), kind):
         required = translated_affinity(volume)
@@ -87,6 +92,11 @@ def reaches(volume: PersistentVolume, node: moorage.Node, storage: moorage.Stora
         and all(needed.accepts(None) for needed in term.fields)
         for term in _compiled(required)
     )
+
+
+def _required(volume: PersistentVolume) -> NodeSelector | None:
+    affinity = volume.spec.node_affinity
+    return None if affinity is None else affinity.required
 
 
 @lru_cache(maxsize=16384)

@@ -40,6 +40,8 @@ _OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 _OLD_REGION = "failure-domain.beta.kubernetes.io/region"
 _SEVERAL = "__"
 _UNSPECIFIED = "UNSPECIFIED"
+_MANAGED = "managed"
+_PARTS_OF_ZONE = 3
 _EBS_VOLUME = re.compile(r"vol-[^/]*")
 
 
@@ -58,9 +60,8 @@ _KINDS = {
     "gce_persistent_disk": _OlderKind(
         "kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone"
     ),
-    "azure_disk": _OlderKind(
-        "kubernetes.io/azure-disk", "disk.csi.azure.com", "topology.disk.csi.azure.com/zone"
-    ),
+    # Of disks of Azure the affinity stays as it is.
+    "azure_disk": _OlderKind("kubernetes.io/azure-disk", "disk.csi.azure.com"),
     "cinder": _OlderKind(
         "kubernetes.io/cinder",
         "cinder.csi.openstack.org",
@@ -124,7 +125,7 @@ def translated_affinity(volume: PersistentVolume) -> NodeSelector | None:
             terms = _narrowed(
                 terms, NodeSelectorRequirement(key=label, operator="In", values=tuple(zones))
             )
-    if region == _OLD_REGION:
+    if region == _OLD_REGION and _values_of(terms, region):
         terms = _relabelled(terms, region, _REGION)
     return NodeSelector(node_selector_terms=terms) if terms else required
 
@@ -145,7 +146,8 @@ def _translated(source: Any, labels: Mapping[str, str]) -> CSIVolume | None:  # 
     if source.gce_persistent_disk is value:
         handle = _disk_handle(value.pd_name, labels)
     elif source.azure_disk is value:
-        handle = value.disk_uri
+        # Disks in storage accounts are none that the driver knows.
+        handle = value.disk_uri if (value.kind or _MANAGED).lower() == _MANAGED else ""
     elif source.aws_elastic_block_store is value:
         handle = _ebs_handle(value.volume_id)
     else:
@@ -162,11 +164,11 @@ def _ebs_handle(volume_id: str) -> str:
 
 
 def _disk_handle(name: str, labels: Mapping[str, str]) -> str:
-    zones = (labels.get(_ZONE) or labels.get(_OLD_ZONE) or _UNSPECIFIED).split(_SEVERAL)
+    zones = (labels.get(_OLD_ZONE) or labels.get(_ZONE) or _UNSPECIFIED).split(_SEVERAL)
     if len(zones) == 1:
         return f"projects/{_UNSPECIFIED}/zones/{zones[0]}/disks/{name}"
     regions = {zone.rpartition("-")[0] for zone in zones}
-    if len(regions) > 1:
+    if len(regions) > 1 or any(len(zone.split("-")) != _PARTS_OF_ZONE for zone in zones):
         return ""
     return f"projects/{_UNSPECIFIED}/regions/{regions.pop()}/disks/{name}"
 

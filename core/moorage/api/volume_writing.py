@@ -30,20 +30,23 @@ class _Written(msgspec.Struct, frozen=True):
 
 
 async def claim_volume(
-    client: ApiClient, *, name: str, version: str, claim: Mapping[str, str]
+    client: ApiClient,
+    *,
+    name: str,
+    version: str,
+    claim: Mapping[str, str],
+    by_controller: bool,
 ) -> str:
     """Write into a PersistentVolume which claim it is for; returns the version it has then.
 
-    `claim` is the reference. Raises ApiError (409: the volume is not as in `version`),
-    UnreachableError.
+    `claim` is the reference; it was chosen `by_controller`, or by who made the volume: then the
+    volume stays with a claim of that name when this one goes. Raises ApiError (409: the volume is
+    not as in `version`), UnreachableError.
     """
-    body = {
-        "metadata": {
-            "resourceVersion": version,
-            "annotations": {"pv.kubernetes.io/bound-by-controller": "yes"},
-        },
-        "spec": {"claimRef": claim},
-    }
+    metadata: dict[str, Any] = {"resourceVersion": version}
+    if by_controller:
+        metadata["annotations"] = {"pv.kubernetes.io/bound-by-controller": "yes"}
+    body = {"metadata": metadata, "spec": {"claimRef": claim}}
     return await _patch(client, PERSISTENT_VOLUMES.path(name=name), body)
 
 

@@ -271,6 +271,7 @@ class Handle:
             name=volume.metadata.name,
             version=volume.metadata.resource_version,
             claim=msgspec.to_builtins(claim),
+            by_controller=volume.spec.claim_ref is None,
         )
         return written
 

@@ -120,9 +120,10 @@ class GCEPersistentDisk(Record, frozen=True):
 
 
 class AzureDisk(Record, frozen=True):
-    """A disk of Azure, by its URI."""
+    """A disk of Azure, by its URI; `kind` (Managed, Shared, ...) says who looks after it."""
 
     disk_uri: str = msgspec.field(default="", name="diskURI")
+    kind: str | None = None
 
 
 class Cinder(Record, frozen=True):
