@@ -10,7 +10,7 @@ it back and takes the next. A stack of them is the search, however deep it gets.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -19,8 +19,8 @@ from moorage.model.devices import ResourceClaim
 from moorage_builtin.dynamic_resources.capacities import Taken, taken_of
 from moorage_builtin.dynamic_resources.constraints import Constraint, constraints_of
 from moorage_builtin.dynamic_resources.expressions import Expressions
-from moorage_builtin.dynamic_resources.inventory import DeviceKind, PoolView, SeenDevice
 from moorage_builtin.dynamic_resources.ledger import ViewState
+from moorage_builtin.dynamic_resources.pools import DeviceKind, PoolView, SeenDevice
 from moorage_builtin.dynamic_resources.wanted import Refused, Wanted
 
 __all__ = ["Found", "Search"]
@@ -28,6 +28,10 @@ __all__ = ["Found", "Search"]
 _MOST_DEVICES = 32
 """Devices that one claim can have, the API's bound."""
 _STEPS_BETWEEN_LOOKS = 64
+
+
+_Where = tuple[int, int]
+"""The place of a view, and that of a device in it."""
 
 
 class Found(NamedTuple):
@@ -78,13 +82,13 @@ class Search:
         self._expressions = expressions
         self._is_over = is_over
         self._found: list[list[Found]] = [[] for _ in claims]
-        self._in_use: Counter[tuple[int, int]] = Counter()
-        self._for_admin: set[tuple[int, int, int]] = set()
-        self._shares: Counter[tuple[int, int]] = Counter()
-        self._amounts: dict[tuple[int, int], dict[str, Fraction]] = {}
+        self._holders: defaultdict[_Where, set[int]] = defaultdict(set)
+        """The claims that have a device, by its place; more than one with admin access only."""
+        self._shares: Counter[_Where] = Counter()
+        self._amounts: dict[_Where, dict[str, Fraction]] = {}
         self._free = [dict(state.free) for state in self._states]
         self._constraints: list[list[Constraint]] = []
-        self._all: dict[int, list[tuple[int, int]]] = {}
+        self._all: dict[int, list[_Where]] = {}
 
     def run(self) -> list[list[Found]] | None:
         """Return the devices of each claim, None where they cannot all be had."""
@@ -107,8 +111,7 @@ class Search:
             else:
                 stack.append(self._go_on(place))
         if any(view.problem for view in self._views):
-            problems = {f"{view.label}: {view.problem}" for view in self._views if view.problem}
-            raise Refused(f"invalid resource pools were encountered: {', '.join(sorted(problems))}")
+            raise Refused("invalid resource pools were encountered")
         return None
 
     # What is known before
@@ -132,7 +135,7 @@ class Search:
                     f"limit of {_MOST_DEVICES}"
                 )
 
-    def _all_of(self, wanted: Wanted) -> list[tuple[int, int]]:
+    def _all_of(self, wanted: Wanted) -> list[_Where]:
         found = []
         for index, view in enumerate(self._views):
             if not view.is_usable:
@@ -145,6 +148,7 @@ class Search:
                 (index, place)
                 for place, seen in enumerate(view.devices)
                 if self._is_selected(wanted, view, seen)
+                and self._taken(wanted, (index, place)) is not None
             ]
         return found
 
@@ -174,51 +178,70 @@ class Search:
             yield from pick(place, wanted)
 
     def _pick_all(self, place: _Place, wanted: Wanted) -> Iterator[_Place]:
-        view, device = self._all[id(wanted)][place.device]
-        if self._take(place, wanted, view, device):
-            yield place._replace(device=place.device + 1)
-            self._put_back(place, wanted)
+        where = self._all[id(wanted)][place.device]
+        offer = self._offer(place, wanted, where)
+        if offer is None:
+            return
+        if not self._take(place, wanted, where, offer):
+            # All are asked for: no other choice of these could do.
+            view, device = where
+            label = f"{self._views[view].label}/{self._views[view].devices[device].name}"
+            raise Refused(
+                f"claim {wanted.claim.key}, request {wanted.name}: cannot add device {label} "
+                "because a claim constraint would not be satisfied"
+            )
+        yield place._replace(device=place.device + 1)
+        self._put_back(place, wanted)
 
     def _pick_next(self, place: _Place, wanted: Wanted) -> Iterator[_Place]:
         for index in range(place.view, len(self._views)):
             view = self._views[index]
             if not view.is_usable:
                 continue
-            vain: set[DeviceKind] = set()
+            vain: set[tuple[DeviceKind, bool]] = set()
             start = place.start if index == place.view else 0
             for device in range(start, len(view.devices)):
+                where = (index, device)
                 seen = view.devices[device]
-                if self._is_taken(place, wanted, index, device):
+                if self._is_taken(place, wanted, where):
                     continue
                 if not self._is_selected(wanted, view, seen):
                     continue
-                is_plain = not self._is_shared(index, device)
-                if is_plain and seen.kind in vain:
+                is_plain = not self._is_shared(where)
+                like = (seen.kind, self._is_in_use(where))
+                if is_plain and like in vain:
                     continue
-                if self._take(place, wanted, index, device):
+                offer = self._offer(place, wanted, where)
+                if offer is not None and self._take(place, wanted, where, offer):
                     yield place._replace(device=place.device + 1, view=index, start=device + 1)
                     self._put_back(place, wanted)
                 if is_plain:
-                    vain.add(seen.kind)
+                    vain.add(like)
 
-    def _is_taken(self, place: _Place, wanted: Wanted, view: int, device: int) -> bool:
+    def _is_taken(self, place: _Place, wanted: Wanted, where: _Where) -> bool:
+        """Say whether a device is not to be had; with admin access, others may have it too."""
         if wanted.is_admin:
-            return (place.claim, view, device) in self._for_admin
-        return device in self._states[view].used or bool(self._in_use[view, device])
+            return place.claim in self._holders[where]
+        return self._is_in_use(where)
+
+    def _is_in_use(self, where: _Where) -> bool:
+        view, device = where
+        return device in self._states[view].used or bool(self._holders[where])
 
     def _is_selected(self, wanted: Wanted, view: PoolView, seen: SeenDevice) -> bool:
         return wanted.selects(seen.kind, lambda: f"{view.label}/{seen.name}", self._expressions)
 
     # Taking and putting back
 
-    def _take(self, place: _Place, wanted: Wanted, view: int, device: int) -> bool:
-        """Take a device, unless something forbids it."""
-        kind = self._views[view].devices[device].kind
-        if self._is_taken(place, wanted, view, device) or not wanted.tolerates(kind):
-            return False
-        taken = self._taken(wanted, view, device)
-        if taken is None or not self._has_counters(kind, view, device):
-            return False
+    def _offer(self, place: _Place, wanted: Wanted, where: _Where) -> Taken | None:
+        """Return what a request would take of a device, None where it is not to be had now."""
+        if self._is_taken(place, wanted, where) or not wanted.tolerates(self._kind(where)):
+            return None
+        return self._taken(wanted, where) if self._has_counters(where) else None
+
+    def _take(self, place: _Place, wanted: Wanted, where: _Where, offer: Taken) -> bool:
+        """Take a device, unless a constraint forbids it."""
+        kind = self._kind(where)
         picked: list[Constraint] = []
         for constraint in self._constraints[place.claim]:
             if not constraint.add(wanted.name, kind):
@@ -226,72 +249,65 @@ class Search:
                     one.remove(wanted.name, kind)
                 return False
             picked.append(constraint)
-        shared = kind.device.allow_multiple_allocations
-        self._found[place.claim].append(
-            Found(
-                place.request,
-                place.alternative if "/" in wanted.name else -1,
-                view,
-                device,
-                taken if shared else None,
-            )
-        )
-        self._count_device(place, wanted, 1)
+        alternative = place.alternative if "/" in wanted.name else -1
+        taken = offer if kind.device.allow_multiple_allocations else None
+        self._found[place.claim].append(Found(place.request, alternative, *where, taken))
+        self._count_device(place, 1)
         return True
 
     def _put_back(self, place: _Place, wanted: Wanted) -> None:
         """Put back the device that was taken last."""
-        self._count_device(place, wanted, -1)
+        self._count_device(place, -1)
         found = self._found[place.claim].pop()
-        kind = self._views[found.view].devices[found.device].kind
+        kind = self._kind((found.view, found.device))
         for constraint in self._constraints[place.claim]:
             constraint.remove(wanted.name, kind)
 
-    def _count_device(self, place: _Place, wanted: Wanted, change: int) -> None:
+    def _kind(self, where: _Where) -> DeviceKind:
+        view, device = where
+        return self._views[view].devices[device].kind
+
+    def _count_device(self, place: _Place, change: int) -> None:
         found = self._found[place.claim][-1]
         where = (found.view, found.device)
         if found.taken is not None:
-            was_shared = self._is_shared(*where)
+            was_shared = self._is_shared(where)
             self._shares[where] += change
             amounts = self._amounts.setdefault(where, {})
             for name, amount in found.taken.amounts.items():
                 amounts[name] = amounts.get(name, Fraction(0)) + change * amount
-            if was_shared == self._is_shared(*where):
+            if was_shared == self._is_shared(where):
                 return  # its counters are taken once, for all who share it
-        elif wanted.is_admin:
-            if change > 0:
-                self._for_admin.add((place.claim, *where))
-            else:
-                self._for_admin.discard((place.claim, *where))
-            return
+        elif change > 0:
+            self._holders[where].add(place.claim)
         else:
-            self._in_use[where] += change
-        kind = self._views[found.view].devices[found.device].kind
-        for counter, amount in kind.consumes.items():
+            self._holders[where].discard(place.claim)
+        for counter, amount in self._kind(where).consumes.items():
             self._free[found.view][counter] -= change * amount
 
-    def _is_shared(self, view: int, device: int) -> bool:
-        """Say whether somebody has a share of a device."""
-        return bool(self._shares[view, device]) or device in self._states[view].shared
+    def _is_shared(self, where: _Where) -> bool:
+        """Say whether somebody has a share of a device (of its capacities, if others have it)."""
+        view, device = where
+        return bool(self._shares[where] or self._states[view].shared.get(device))
 
-    def _taken(self, wanted: Wanted, view: int, device: int) -> Taken | None:
+    def _taken(self, wanted: Wanted, where: _Where) -> Taken | None:
         """Return what is taken of a device's capacities, None where they do not suffice."""
+        view, device = where
         one = self._views[view].devices[device]
         try:
-            taken = taken_of(one.device, one.kind.driver, wanted.request.capacity)
+            taken = taken_of(one.device, wanted.request.capacity)
         except ValueError as error:
             raise Refused(f"device {self._views[view].label}/{one.name}: {error}") from error
         if taken is None:
             return None
         others = dict(self._states[view].shared.get(device, {}))
-        for name, amount in self._amounts.get((view, device), {}).items():
+        for name, amount in self._amounts.get(where, {}).items():
             others[name] = others.get(name, Fraction(0)) + amount
         return taken if taken.fits(one.device, others) else None
 
-    def _has_counters(self, kind: DeviceKind, view: int, device: int) -> bool:
-        if not kind.consumes:
+    def _has_counters(self, where: _Where) -> bool:
+        kind = self._kind(where)
+        if not kind.consumes or (kind.device.allow_multiple_allocations and self._is_shared(where)):
             return True
-        if kind.device.allow_multiple_allocations and self._is_shared(view, device):
-            return True
-        free = self._free[view]
+        free = self._free[where[0]]
         return all(free.get(counter, 0) >= amount for counter, amount in kind.consumes.items())

@@ -6,13 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from moorage.model import parse_quantity
-from moorage.model.devices import (
-    CapacityRequestPolicy,
-    CapacityRequirements,
-    Device,
-    DeviceCapacity,
-)
+from moorage.model import parse_quantity, parse_value
+from moorage.model.devices import CapacityRequestPolicy, CapacityRequirements, Device
 
 __all__ = ["Taken", "taken_of"]
 
@@ -33,83 +28,68 @@ class Taken(NamedTuple):
         )
 
 
-def taken_of(device: Device, driver: str, asked: CapacityRequirements | None) -> Taken | None:
+def taken_of(device: Device, asked: CapacityRequirements | None) -> Taken | None:
     """Return what a request takes of a device; None: the device cannot serve it.
 
     A capacity that is not asked for is taken by its default, or else as a whole. Raises ValueError
     for a quantity that cannot be read.
     """
+    requests = asked.requests if asked is not None else {}
+    if requests.keys() - device.capacity.keys():
+        return None
     texts: dict[str, str] = {}
-    for name, text in (asked.requests if asked is not None else {}).items():
-        known = _own_name(name, driver, device.capacity)
-        if known is None or known in texts:
-            return None
-        texts[known] = text
     for name, capacity in device.capacity.items():
         policy = capacity.request_policy
-        if name not in texts:
+        text = requests.get(name)
+        if text is None:
             default = policy.default if policy is not None else None
             text = default or capacity.value
-        else:
-            text = texts[name] if policy is None else _rounded(texts[name], policy)
-        if policy is not None and not _is_allowed(parse_quantity(text), policy):
+        elif policy is not None:
+            text = _rounded(text, policy)
+        if policy is not None and not _is_allowed(text, policy):
             return None
         texts[name] = text
     return Taken({name: parse_quantity(text) for name, text in texts.items()}, texts)
 
 
-def _own_name(name: str, driver: str, capacity: Mapping[str, DeviceCapacity]) -> str | None:
-    """Find a capacity by its name, with or without the driver as domain."""
-    if name in capacity:
-        return name
-    domain, slash, identifier = name.partition("/")
-    if not slash:
-        other = f"{driver}/{name}"
-    elif domain == driver:
-        other = identifier
-    else:
-        return None
-    return other if other in capacity else None
-
-
 def _rounded(text: str, policy: CapacityRequestPolicy) -> str:
     """Round a request up to the next amount that can be had."""
-    asked = parse_quantity(text)
-    if policy.valid_range is not None and policy.valid_range.min is not None:
-        low = parse_quantity(policy.valid_range.min)
-        if asked < low:
-            return policy.valid_range.min
-        if policy.valid_range.step is None:
+    span = policy.valid_range
+    if span is not None and span.min is not None:
+        if parse_quantity(text) < parse_quantity(span.min):
+            return span.min
+        if span.step is None:
             return text
-        step = parse_quantity(policy.valid_range.step)
-        steps = -((low - asked) // step) if step > 0 else 0
-        rounded = low + steps * step
-        return text if rounded == asked else _written(rounded, like=policy.valid_range.step)
+        # With steps, only whole numbers count.
+        low, step = parse_value(span.min), parse_value(span.step)
+        steps = -((low - parse_value(text)) // step) if step else 0
+        return _written(low + steps * step)
+    asked = parse_quantity(text)
     return next((one for one in policy.valid_values if parse_quantity(one) >= asked), text)
 
 
-def _is_allowed(amount: Fraction, policy: CapacityRequestPolicy) -> bool:
+def _is_allowed(text: str, policy: CapacityRequestPolicy) -> bool:
+    amount = parse_quantity(text)
     if policy.default is not None and amount == parse_quantity(policy.default):
         return True
-    if policy.valid_range is not None:
-        low = parse_quantity(policy.valid_range.min or "0")
-        if policy.valid_range.max is not None and amount > parse_quantity(policy.valid_range.max):
+    span = policy.valid_range
+    if span is not None:
+        if span.max is not None and amount > parse_quantity(span.max):
             return False
-        step = policy.valid_range.step
-        return step is None or (amount - low) % parse_quantity(step) == 0
+        step = parse_value(span.step or "0")
+        return not step or (parse_value(text) - parse_value(span.min or "0")) % step == 0
     return not policy.valid_values or any(
         amount == parse_quantity(one) for one in policy.valid_values
     )
 
 
-def _written(amount: Fraction, *, like: str) -> str:
-    """Write an amount with a binary suffix where `like` has one and that loses nothing."""
-    if amount.denominator != 1:
-        return f"{int(amount * 1000)}m"
-    whole, suffix = int(amount), ""
-    if like.endswith("i"):
-        for unit in _BINARY:
-            if not whole or whole % 1024:
-                break
-            whole, suffix = whole // 1024, unit
-    return f"{whole}{suffix}"
+def _written(amount: int) -> str:
+    """Write an amount as the API does those that count in powers of two: 2048 as ``2Ki``."""
+    if amount == 1000:  # noqa: PLR2004 - below 1024, the API counts in powers of ten
+        return "1k"
+    suffix = ""
+    for unit in _BINARY:
+        if not amount or amount % 1024:
+            break
+        amount, suffix = amount // 1024, unit
+    return f"{amount}{suffix}"

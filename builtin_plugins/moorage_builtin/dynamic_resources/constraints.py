@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from moorage.model.devices import DeviceConstraint, ResourceClaim
-from moorage_builtin.dynamic_resources.inventory import DeviceKind
+from moorage_builtin.dynamic_resources.pools import DeviceKind
 
 __all__ = ["Constraint", "constraints_of"]
 

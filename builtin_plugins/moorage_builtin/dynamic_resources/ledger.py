@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from moorage.cache.devices import ClaimStore, PoolKey
 from moorage.model import InvalidQuantityError, parse_quantity
 from moorage.model.devices import DeviceResult, ResourceClaim
-from moorage_builtin.dynamic_resources.inventory import Counters, PoolView
+from moorage_builtin.dynamic_resources.pools import Counters, PoolView
 
 __all__ = ["Ledger", "ViewState"]
 
@@ -253,7 +253,7 @@ def _state(view: PoolView, use: _PoolUse | None) -> ViewState:
     places = view.places
     used = frozenset(places[name] for name in use.exclusive if name in places)
     shared = {places[name]: amounts for name, amounts in use.amounts.items() if name in places}
-    for name, kind in view.consumers.items():
+    for name, kind in view.consumers:
         if name in use.exclusive or name in use.shares:
             for counter, amount in kind.consumes.items():
                 free[counter] = free.get(counter, Fraction(0)) - amount

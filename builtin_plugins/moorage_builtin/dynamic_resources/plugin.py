@@ -11,13 +11,8 @@ import moorage
 from moorage.model.devices import ResourceClaim
 from moorage_builtin.dynamic_resources.arguments import DynamicResourcesArgs
 from moorage_builtin.dynamic_resources.extended import MARK, asked_by_class, claim_in_memory
-from moorage_builtin.dynamic_resources.pod_claims import (
-    ClaimProblem,
-    can_be_reserved,
-    claims_of,
-    is_reserved_for,
-)
-from moorage_builtin.dynamic_resources.pod_devices import PodDevices, Reckoner
+from moorage_builtin.dynamic_resources.pod_claims import ClaimProblem, check_usable, claims_of
+from moorage_builtin.dynamic_resources.pod_devices import PodDevices, reckoner_of
 from moorage_builtin.dynamic_resources.requeueing import hints
 from moorage_builtin.dynamic_resources.writing import Writer
 
@@ -44,7 +39,7 @@ class DynamicResources(moorage.Plugin):
         super().__init__(args, handle)
         self._filter_timeout = args.filter_timeout
         self._binding_timeout = args.binding_timeout
-        self._reckoner = handle.shared("DynamicResources", lambda: Reckoner(handle.devices))
+        self._reckoner = reckoner_of(handle)
         self._ledger = self._reckoner.ledger
         self._writer = Writer(handle, self._ledger, self._binding_timeout)
 
@@ -80,8 +75,6 @@ class DynamicResources(moorage.Plugin):
         self._ledger.forget_doubts(self.handle.clock())
         try:
             claims = claims_of(pod, self._ledger)
-            for claim in claims:
-                self._check(pod, claim)
             extended = self._extended(pod) if resources else None
             if not claims and extended is None:
                 return moorage.SKIP
@@ -126,10 +119,12 @@ class DynamicResources(moorage.Plugin):
         return moorage.Verdict.unschedulable(self._give_back(pod, devices))
 
     @moorage.hookimpl
-    def score_nodes(self, state: moorage.CycleState, nodes: moorage.NodesView) -> NDArray[np.int64]:
+    def score_nodes(
+        self, state: moorage.CycleState, nodes: moorage.NodesView
+    ) -> NDArray[np.int64] | None:
         """Prefer nodes that have devices for the first of several alternatives; (n,) int64."""
         devices: PodDevices | None = state.get(_DEVICES)
-        return np.zeros(len(nodes), dtype=np.int64) if devices is None else devices.scores(nodes)
+        return None if devices is None else devices.scores(nodes)
 
     @moorage.hookimpl
     def normalize_scores(self, scores: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -148,9 +143,11 @@ class DynamicResources(moorage.Plugin):
         if devices is None:
             return None
         allocations = devices.allocations(node_name)
-        for one in allocations:
-            if self._ledger.is_pending(one.claim.metadata.uid):
-                return moorage.Verdict.unresolvable(_being_allocated(one.claim.key))
+        try:
+            for one in allocations:
+                check_usable(one.claim, pod, self._ledger)
+        except ClaimProblem as problem:
+            return moorage.Verdict.unresolvable(str(problem))
         for one in allocations:
             results = one.allocation.devices.results
             self._ledger.reserve(one.claim.metadata.uid, pod.metadata.uid, results)
@@ -200,14 +197,6 @@ class DynamicResources(moorage.Plugin):
         classes = self._reckoner.classes
         return asked_by_class(info, classes) if len(classes) else {}
 
-    def _check(self, pod: moorage.Pod, claim: ResourceClaim) -> None:
-        """Raise ClaimProblem where others stand in the way of using a claim."""
-        if claim.status.allocation is None:
-            if self._ledger.is_pending(claim.metadata.uid):
-                raise ClaimProblem(_being_allocated(claim.key))
-        elif not can_be_reserved(claim) and not is_reserved_for(claim, pod):
-            raise ClaimProblem("resourceclaim in use")
-
     def _extended(self, pod: moorage.Pod) -> ResourceClaim:
         """Return the claim for a pod's resources: one that an earlier attempt left, or a new one."""
         for claim in self._reckoner.claims.owned_by(pod.metadata.uid):
@@ -242,7 +231,3 @@ class DynamicResources(moorage.Plugin):
             self._writer.delete(pod, extended)
             return "deletion of ResourceClaim completed"
         return "still not schedulable"
-
-
-def _being_allocated(key: str) -> str:
-    return f"resource claim {key} is in the process of being allocated"

@@ -9,7 +9,7 @@ from moorage.model.devices import ResourceClaim
 from moorage.model.pods import PodResourceClaim
 from moorage_builtin.dynamic_resources.ledger import Ledger
 
-__all__ = ["ClaimProblem", "can_be_reserved", "claims_of", "is_reserved_for"]
+__all__ = ["ClaimProblem", "check_usable", "claims_of", "is_reserved_for"]
 
 _MOST_CONSUMERS = 256
 """Pods that may use one claim at the same time, the API's bound."""
@@ -29,9 +29,13 @@ def is_reserved_for(claim: ResourceClaim, pod: moorage.Pod) -> bool:
     return any(one.uid == pod.metadata.uid for one in claim.status.reserved_for)
 
 
-def can_be_reserved(claim: ResourceClaim) -> bool:
-    """Say whether one more pod may use a claim."""
-    return len(claim.status.reserved_for) < _MOST_CONSUMERS
+def check_usable(claim: ResourceClaim, pod: moorage.Pod, ledger: Ledger) -> None:
+    """Raise ClaimProblem where others stand in the way of a pod's using a claim."""
+    if claim.status.allocation is None:
+        if ledger.is_pending(claim.metadata.uid):
+            raise ClaimProblem(f"resource claim {claim.key} is in the process of being allocated")
+    elif len(claim.status.reserved_for) >= _MOST_CONSUMERS and not is_reserved_for(claim, pod):
+        raise ClaimProblem("resourceclaim in use")
 
 
 def _claims(pod: moorage.Pod, ledger: Ledger) -> Iterator[ResourceClaim]:

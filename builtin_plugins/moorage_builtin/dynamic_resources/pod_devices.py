@@ -15,9 +15,10 @@ from moorage.model.devices import AllocationResult, ResourceClaim
 from moorage_builtin.dynamic_resources.allocating import Found, Search
 from moorage_builtin.dynamic_resources.expressions import Expressions
 from moorage_builtin.dynamic_resources.extended import NAME_IN_MEMORY, Served, requests_for
-from moorage_builtin.dynamic_resources.inventory import DeviceKind, Inventory, PoolView
+from moorage_builtin.dynamic_resources.inventory import Inventory
 from moorage_builtin.dynamic_resources.ledger import Ledger
-from moorage_builtin.dynamic_resources.pod_claims import ClaimProblem
+from moorage_builtin.dynamic_resources.pod_claims import ClaimProblem, check_usable
+from moorage_builtin.dynamic_resources.pools import DeviceKind, PoolView
 from moorage_builtin.dynamic_resources.readiness import (
     BindingFailedError,
     is_overdue,
@@ -27,14 +28,13 @@ from moorage_builtin.dynamic_resources.results import allocation_of
 from moorage_builtin.dynamic_resources.wanted import Refused, Wanted, wanted_of
 from moorage_builtin.node_terms import NodeTerm, compile_term
 
-__all__ = ["Allocated", "PodDevices", "Reckoner"]
+__all__ = ["Allocated", "PodDevices", "Reckoner", "reckoner_of"]
 
 _HIGHEST_RANK = 8
 """What the first of several alternatives counts, the API's bound on their number."""
 _NO_ROOM = "cannot allocate all claims"
 _ELSEWHERE = "resourceclaim not available on the node"
 _STALE = "cannot schedule extended resource claim"
-_NO_RESOURCE = "cannot fit resource"
 
 
 class Reckoner:
@@ -46,6 +46,11 @@ class Reckoner:
         self.ledger = Ledger(devices.claims)
         self.inventory = Inventory(devices.slices)
         self.expressions = Expressions()
+
+
+def reckoner_of(handle: moorage.Handle) -> Reckoner:
+    """Return the process's own, made when it is first asked for."""
+    return handle.shared("DynamicResources", lambda: Reckoner(handle.devices))
 
 
 class Allocated(NamedTuple):
@@ -122,13 +127,17 @@ class PodDevices:
         self._handle = handle
         self._resources = sorted(resources)
         self._filter_timeout = filter_timeout
-        self._user_claims = tuple(one for one in claims if one.status.allocation is None)
-        self._user_wanted = tuple(_wanted(one, reckoner) for one in self._user_claims)
-        self._selectors = {
-            index: terms
-            for index, claim in enumerate(self.claims)
-            if (terms := _selector(claim)) is not None
-        }
+        wanted: list[tuple[ResourceClaim, tuple[tuple[Wanted, ...], ...]]] = []
+        self._selectors: dict[int, tuple[NodeTerm, ...]] = {}
+        for index, claim in enumerate(self.claims):
+            # One claim after the other: the first problem is the one that is told.
+            check_usable(claim, pod, reckoner.ledger)
+            if (selector := _selector(claim)) is not None:
+                self._selectors[index] = selector
+            if claim.status.allocation is None and claim is not extended:
+                wanted.append((claim, _wanted(claim, reckoner)))
+        self._user_claims = tuple(claim for claim, _ in wanted)
+        self._user_wanted = tuple(requests for _, requests in wanted)
         now = handle.wall()
         self._not_ready = {
             index

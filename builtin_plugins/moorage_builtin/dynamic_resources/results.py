@@ -17,7 +17,7 @@ from moorage.model.devices import (
     ResourceClaim,
 )
 from moorage_builtin.dynamic_resources.allocating import Found
-from moorage_builtin.dynamic_resources.inventory import PoolView, SeenDevice
+from moorage_builtin.dynamic_resources.pools import PoolView, SeenDevice
 from moorage_builtin.dynamic_resources.wanted import Wanted
 
 __all__ = ["allocation_of"]
@@ -83,18 +83,17 @@ def _configurations(claim: ResourceClaim, chosen: Sequence[Wanted]) -> Iterable[
     for group in by_class.values():
         names = [wanted.name for wanted in group]
         for config in group[0].device_class.spec.config:
-            yield _configuration("FromClass", names, config, count=len(chosen))
+            yield _configuration("FromClass", names, config)
     names_of_all = {name for wanted in chosen for name in (wanted.name, _parent(wanted.name))}
     for config in claim.spec.devices.config:
         if not config.requests or names_of_all & set(config.requests):
-            yield _configuration("FromClaim", config.requests, config, count=len(chosen))
+            yield _configuration("FromClaim", config.requests, config)
 
 
 def _configuration(
-    source: str, requests: Sequence[str], config: DeviceConfiguration, *, count: int
+    source: str, requests: Sequence[str], config: DeviceConfiguration
 ) -> dict[str, Any]:
-    # None named means all of them.
-    named = {"requests": list(requests)} if requests and len(requests) != count else {}
+    named = {"requests": list(requests)} if requests else {}
     opaque = {} if config.opaque is None else {"opaque": config.opaque}
     return {"source": source, **named, **opaque}
 

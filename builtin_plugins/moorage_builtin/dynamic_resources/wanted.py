@@ -15,7 +15,7 @@ from moorage.model.devices import (
     ResourceClaim,
 )
 from moorage_builtin.dynamic_resources.expressions import ExpressionError, Expressions
-from moorage_builtin.dynamic_resources.inventory import DeviceKind
+from moorage_builtin.dynamic_resources.pools import DeviceKind
 
 __all__ = ["Refused", "Wanted", "wanted_of"]
 

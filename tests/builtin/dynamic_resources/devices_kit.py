@@ -16,17 +16,20 @@ from moorage.model import DeviceClass, Pod, PodInfo, ResourceClaim, ResourceSlic
 from moorage.testing import Cluster
 from moorage.testing.assembling import make_framework
 from moorage_builtin.dynamic_resources import DynamicResources
-from moorage_builtin.dynamic_resources.pod_devices import PodDevices
+from moorage_builtin.dynamic_resources.pod_devices import Allocated, PodDevices
 
 __all__ = [
     "DRIVER",
     "Placed",
+    "allocated",
     "claim",
+    "cluster",
     "decide",
     "device",
     "device_class",
     "framework_on",
     "gpu_slice",
+    "ids",
     "pod",
     "request",
 ]
@@ -152,6 +155,18 @@ def pod(
     )
 
 
+def cluster(*objects: Any, nodes: tuple[str, ...] = ("n1",)) -> Cluster:  # noqa: ANN401 - objects of the API
+    """Make a cluster with a class for all devices of the driver."""
+    made = Cluster(nodes)
+    made.add(device_class(), *objects)
+    return made
+
+
+def ids(node: str, *names: str) -> list[str]:
+    """Name devices of a node's pool."""
+    return [f"{DRIVER}/{node}/{name}" for name in names]
+
+
 class Placed(NamedTuple):
     """What came of a pod: its node, the devices of each claim, or a message."""
 
@@ -182,3 +197,14 @@ def decide(cluster: Cluster, one: Pod, framework: Framework | None = None) -> Pl
             on_node = note.devices_on(decision.node_name)
             found = {name: ["/".join(one) for one in ids] for name, ids in on_node.items()}
     return Placed(decision.node_name, found, decision.message, decision)
+
+
+def allocated(placed: Placed) -> list[Allocated]:
+    """Return what the claims of a pod got, as it is to be written."""
+    [found] = [
+        note.allocations(placed.node)
+        for state in placed.decision.states.values()
+        for note in state.values()
+        if isinstance(note, PodDevices)
+    ]
+    return found

@@ -7,31 +7,22 @@ from typing import Any
 import pytest
 from tests.builtin.dynamic_resources.devices_kit import (
     DRIVER,
+    allocated,
     claim,
+    cluster,
     decide,
     device,
     device_class,
     gpu_slice,
+    ids,
     pod,
     request,
 )
 
-from moorage.testing import Cluster, make_node
+from moorage.testing import Cluster
 
 A100, H100 = {"model": "a100"}, {"model": "h100"}
 IS_H100 = f"device.attributes['{DRIVER}'].model == 'h100'"
-
-
-def cluster(*objects: Any, nodes: tuple[str, ...] = ("n1",)) -> Cluster:  # noqa: ANN401 - objects of the API
-    """Make a cluster with a class for all devices of the driver."""
-    made = Cluster(nodes)
-    made.add(device_class(), *objects)
-    return made
-
-
-def ids(node: str, *names: str) -> list[str]:
-    """Name devices of a node's pool."""
-    return [f"{DRIVER}/{node}/{name}" for name in names]
 
 
 def test_first_devices_that_fit_are_taken_in_order() -> None:
@@ -92,6 +83,40 @@ def test_all_devices_means_each_that_is_selected() -> None:
     other = claim("other", status={"allocation": {"devices": {"results": [result]}}})
     assert not decide(cluster(slices, asked, other), pod("p", "c")).node
     assert not decide(cluster(gpu_slice("n1", "g1"), asked), pod("p", "c")).node
+
+
+def test_all_devices_are_those_with_room_for_the_request() -> None:
+    """Of devices that are shared, full ones are not asked for; nor those without the capacity."""
+    devices = [
+        device(name, capacity=capacity, allowMultipleAllocations=True)
+        for name, capacity in (
+            ("g0", {"memory": "10Gi"}),
+            ("g1", {"memory": "10Gi"}),
+            ("g2", {"memory": "2Gi"}),
+            ("g3", {"cores": "8"}),
+        )
+    ]
+    made = cluster(
+        gpu_slice("n1", *devices),
+        claim("other", status=taken("8Gi", "1")),
+        claim("c", request(allocationMode="All", **amount("4Gi"))),
+    )
+
+    assert decide(made, pod("p", "c")).devices == {"c": ids("n1", "g1")}
+
+
+def test_constraint_against_all_devices_is_told_of() -> None:
+    """No other choice could do, so the message names claim, request and device."""
+    devices = [device(f"g{index}", attributes={"numa": index}) for index in range(2)]
+    constraints = [{"matchAttribute": f"{DRIVER}/numa"}]
+    asked = claim("c", request(allocationMode="All"), constraints=constraints)
+
+    found = decide(cluster(gpu_slice("n1", *devices), asked), pod("p", "c"))
+
+    assert (
+        f"claim default/c, request r: cannot add device {DRIVER}/n1/g1 because a claim constraint "
+        "would not be satisfied"
+    ) in found.message
 
 
 def test_alternatives_are_tried_in_order_and_score() -> None:
@@ -165,6 +190,38 @@ def test_admin_access_shares_devices_in_use() -> None:
     assert decide(cluster(gpu_slice("n1", "g0"), claim("c"), watching), pod("p", "c")).node == "n1"
 
 
+def test_admin_access_shares_devices_with_other_claims_of_the_pod() -> None:
+    """What comes later may not have what was given for it, unless that is for admins as well."""
+    admin, user = request(adminAccess=True), request()
+    for first, second, expected in (
+        (admin, user, {"c1": ids("n1", "g0"), "c2": ids("n1", "g1")}),
+        (user, admin, {"c1": ids("n1", "g0"), "c2": ids("n1", "g0")}),
+        (admin, admin, {"c1": ids("n1", "g0"), "c2": ids("n1", "g0")}),
+    ):
+        made = cluster(gpu_slice("n1", "g0", "g1"), claim("c1", first), claim("c2", second))
+        assert decide(made, pod("p", "c1", "c2")).devices == expected
+
+
+def test_no_claim_has_one_device_twice() -> None:
+    """Not even with admin access."""
+    asked = claim("c", request("user"), request("admin", adminAccess=True))
+
+    found = decide(cluster(gpu_slice("n1", "g0", "g1"), asked), pod("p", "c"))
+    assert found.devices == {"c": ids("n1", "g0", "g1")}
+    assert not decide(cluster(gpu_slice("n1", "g0"), asked), pod("p", "c")).node
+
+
+def test_admin_access_tries_devices_in_use_and_free_ones() -> None:
+    """Both are alike but for that, and a later request may need the free one."""
+    result = {"request": "r", "driver": DRIVER, "pool": "n1", "device": "g1"}
+    other = claim("other", status={"allocation": {"devices": {"results": [result]}}})
+    asked = claim("c", request("admin", adminAccess=True), request("user"))
+
+    found = decide(cluster(gpu_slice("n1", "g0", "g1"), asked, other), pod("p", "c"))
+
+    assert found.devices == {"c": ids("n1", "g1", "g0")}
+
+
 def test_tainted_devices_are_for_those_who_tolerate_it() -> None:
     """As with nodes; other effects only inform."""
     taint = {"key": "broken", "value": "yes", "effect": "NoSchedule"}
@@ -209,13 +266,16 @@ def test_partitions_of_a_device_share_its_counters() -> None:
     }
 
 
-def test_pool_with_unknown_counters_is_refused_by_name() -> None:
-    """The message says which counter is missing where."""
-    slices = gpu_slice("n1", *partitions("g0", each="1"))
+def test_admin_access_to_a_partition_takes_from_the_counters() -> None:
+    """For as long as the pod is decided on."""
+    counters = [{"name": "card", "counters": {"memory": {"value": "80Gi"}}}]
+    slices = (
+        gpu_slice("n1", name="counters", count=2, sharedCounters=counters),
+        gpu_slice("n1", *partitions("half0", "half1", each="60Gi"), name="devices", count=2),
+    )
+    asked = claim("c", request("admin", adminAccess=True), request("user"))
 
-    found = decide(cluster(slices, claim("c")), pod("p", "c"))
-
-    assert f"{DRIVER}/n1: counter memory not found in counter set card" in found.message
+    assert not decide(cluster(*slices, asked), pod("p", "c")).node
 
 
 def shared_device(**policy: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
@@ -269,6 +329,13 @@ def test_capacity_of_a_shared_device_is_divided(asked: str, fits: bool) -> None:
             {"validRange": {"min": "1Gi", "step": "512Mi"}}, "1100Mi", "1536Mi", id="the next step"
         ),
         pytest.param({"validRange": {"min": "2Gi"}}, "1Gi", "2Gi", id="the least"),
+        pytest.param(
+            {"validRange": {"min": "0", "step": "1"}}, "4096", "4Ki", id="in powers of two"
+        ),
+        pytest.param({"validRange": {"min": "0", "step": "8"}}, "995", "1k", id="or of ten"),
+        pytest.param(
+            {"validRange": {"min": "0", "step": "500m"}}, "1200m", "2", id="steps are whole"
+        ),
         pytest.param({"validRange": {"min": "1Gi", "max": "2Gi"}}, "3Gi", None, id="too much"),
         pytest.param({"validValues": ["1Gi"]}, "3Gi", None, id="no such value"),
     ],
@@ -284,70 +351,10 @@ def test_requests_for_capacity_follow_the_policy(
 
     assert bool(found.node) is (consumed is not None)
     if consumed:
-        [note] = [
-            note
-            for state in found.decision.states.values()
-            for note in state.values()
-            if hasattr(note, "allocations")
-        ]
-        [allocated] = note.allocations("n1")
-        [result] = allocated.allocation.devices.results
+        [one] = allocated(found)
+        [result] = one.allocation.devices.results
         assert result.consumed_capacity == {"memory": consumed}
         assert result.share_id
-
-
-def test_slices_say_which_nodes_can_use_them() -> None:
-    """By name, by labels, or all nodes; or each device for itself."""
-    zone = {
-        "nodeSelectorTerms": [
-            {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}
-        ]
-    }
-    nodes = [make_node("n1", labels={"zone": "a"}), make_node("n2", labels={"zone": "b"})]
-    for spec, devices, expected in (
-        ({"allNodes": True}, ["g0"], {"n1", "n2"}),
-        ({"nodeSelector": zone}, ["g0"], {"n2"}),
-        ({"perDeviceNodeSelection": True}, [device("g0", nodeSelector=zone)], {"n2"}),
-        ({"perDeviceNodeSelection": True}, [device("g0", nodeName="n1")], {"n1"}),
-        ({}, ["g0"], set()),
-    ):
-        made = Cluster(nodes)
-        made.add(device_class(), gpu_slice("", *devices, **spec), claim("c"))
-        details = decide(made, pod("p", "c")).decision.details
-        assert details is not None
-        assert set(details.feasible) == expected, spec
-
-
-def test_pools_that_are_being_replaced_are_left_alone() -> None:
-    """Only the newest generation counts, and only once all of it is there."""
-    old = gpu_slice("n1", "g0", name="old", generation=1)
-    new = gpu_slice("n1", "g1", name="new1", generation=2, count=2)
-    assert not decide(cluster(old, new, claim("c")), pod("p", "c")).node
-    rest = gpu_slice("n1", "g2", name="new2", generation=2, count=2)
-    found = decide(cluster(old, new, rest, claim("c")), pod("p", "c"))
-    assert found.devices == {"c": ids("n1", "g1")}
-
-    everything = claim("c", request(allocationMode="All"))
-    message = decide(cluster(old, new, everything), pod("p", "c")).message
-    assert f"resource pool {DRIVER}/n1 is currently being updated" in message
-
-
-def test_two_devices_of_one_name_make_a_pool_invalid() -> None:
-    """Nobody can say which is meant."""
-    found = decide(cluster(gpu_slice("n1", "g0", "g0"), claim("c")), pod("p", "c"))
-
-    assert "invalid resource pools were encountered" in found.message
-    assert "duplicate device name g0" in found.message
-
-
-def test_devices_that_need_no_preparation_are_preferred() -> None:
-    """Waiting for conditions takes time, and may fail."""
-    slow = gpu_slice("n1", device("g0", bindingConditions=["Attached"]), pool="a", name="slow")
-    fast = gpu_slice("n1", "g0", pool="b", name="fast")
-
-    found = decide(cluster(slow, fast, claim("c")), pod("p", "c"))
-
-    assert found.devices == {"c": [f"{DRIVER}/b/g0"]}
 
 
 def test_claim_with_devices_elsewhere_refuses_the_node() -> None:
@@ -380,6 +387,19 @@ def test_claim_that_too_many_use_refuses_the_pod() -> None:
     assert decide(cluster(claim("c", status=status)), pod("u0", "c")).node == "n1"
 
 
+def test_first_claim_that_cannot_be_used_is_told_of() -> None:
+    """Whatever is wrong with it, and with claims after it."""
+    users = [{"resource": "pods", "name": f"u{index}", "uid": f"u{index}"} for index in range(256)]
+    full = claim("full", status={"allocation": {"devices": {"results": []}}, "reservedFor": users})
+    made = cluster(full, claim("odd", request(of="unknown")))
+
+    first = decide(made, pod("p1", "odd", "full")).message
+    second = decide(made, pod("p2", "full", "odd")).message
+
+    assert "request r: device class unknown does not exist" in first
+    assert "resourceclaim in use" in second
+
+
 def test_more_devices_than_a_claim_can_have_are_refused() -> None:
     """With the number and the bound."""
     message = decide(
@@ -389,6 +409,57 @@ def test_more_devices_than_a_claim_can_have_are_refused() -> None:
     assert (
         "claim default/c: number of requested devices 33 exceeds the claim limit of 32" in message
     )
+
+
+def test_capacities_are_asked_for_by_the_names_that_devices_give_them() -> None:
+    """With the driver's domain it is another name."""
+    wanted = request(capacity={"requests": {f"{DRIVER}/memory": "1Gi"}})
+
+    assert not decide(
+        cluster(gpu_slice("n1", shared_device()), claim("c", wanted)), pod("p", "c")
+    ).node
+
+
+@pytest.mark.parametrize(
+    ("memory", "fits"),
+    [pytest.param("80Gi", True, id="twice"), pytest.param("70Gi", False, id="once")],
+)
+def test_shared_device_without_capacities_takes_from_the_counters_for_every_claim(
+    memory: str,
+    fits: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Only capacities tell of those who have a share of it already."""
+    counters = [{"name": "card", "counters": {"memory": {"value": memory}}}]
+    [half] = partitions("g0", each="40Gi")
+    result = {"request": "r", "driver": DRIVER, "pool": "n1", "device": "g0", "shareID": "1"}
+    made = cluster(
+        gpu_slice("n1", name="counters", count=2, sharedCounters=counters),
+        gpu_slice("n1", half | {"allowMultipleAllocations": True}, name="devices", count=2),
+        claim("other", status={"allocation": {"devices": {"results": [result]}}}),
+        claim("c"),
+    )
+
+    assert bool(decide(made, pod("p", "c")).node) is fits
+
+
+def test_drivers_are_told_of_configurations_request_by_request() -> None:
+    """Those of a class once, for all requests of that class; those of the claim as it names them."""
+    made = Cluster(["n1"])
+    opaque = {"opaque": {"driver": DRIVER, "parameters": {"mode": "fast"}}}
+    config = [{"requests": ["a", "b"], **opaque}, {"requests": ["other"], **opaque}, opaque]
+    made.add(
+        device_class(config=[opaque]),
+        gpu_slice("n1", "g0", "g1"),
+        claim("c", request("a"), request("b"), config=config),
+    )
+
+    [one] = allocated(decide(made, pod("p", "c")))
+
+    assert list(one.allocation.devices.config) == [
+        {"source": "FromClass", "requests": ["a", "b"], **opaque},
+        {"source": "FromClaim", "requests": ["a", "b"], **opaque},
+        {"source": "FromClaim", **opaque},
+    ]
 
 
 def test_equal_nodes_are_searched_once() -> None:

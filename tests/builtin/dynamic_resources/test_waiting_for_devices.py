@@ -73,7 +73,7 @@ BROKEN_VERSION = device("g0", attributes={"version": {"version": "two"}})
         ),
         pytest.param(
             lambda loop: loop.tell(gpu_slice("n1", "g0", "g0")),
-            f"invalid resource pools were encountered: {DRIVER}/n1: duplicate device name g0",
+            "1 invalid resource pools were encountered",
             lambda loop: loop.tell(gpu_slice("n1", "g0")),
             id="an invalid pool",
         ),

@@ -1,0 +1,102 @@
+"""How many devices nodes have behind a resource, for those who score by it (KEP-5004).
+
+To a score, devices of a class count like a resource that the nodes have themselves: so many there
+are, so many are allocated. What keeps a pod from getting them is looked at in the filter alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+import moorage
+from moorage.model.devices import DeviceClass
+from moorage_builtin.dynamic_resources.expressions import ExpressionError, Expressions
+from moorage_builtin.dynamic_resources.pod_devices import reckoner_of
+from moorage_builtin.dynamic_resources.pools import DeviceKind, PoolView
+
+__all__ = ["DeviceCounts"]
+
+
+class DeviceCounts:
+    """Counts devices by the resources that stand for them, from what all profiles know."""
+
+    def __init__(self, handle: moorage.Handle) -> None:
+        self._handle = handle
+        self._classes = handle.devices.classes
+        self._selections: dict[str, _Selection] = {}
+
+    def behind(self, resources: Iterable[str]) -> tuple[tuple[int, DeviceClass], ...]:
+        """Return the places of those resources that stand for devices, with the class of each."""
+        if not len(self._classes):
+            return ()
+        classes = ((place, self._classes.for_resource(one)) for place, one in enumerate(resources))
+        return tuple((place, one) for place, one in classes if one is not None)
+
+    def counted(
+        self,
+        behind: Sequence[tuple[int, DeviceClass]],
+        nodes: moorage.NodesView,
+        allocatable: NDArray[np.int64],
+        requested: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return both (k, n) with devices filled in where a node has none of the resource itself.
+
+        Both are new.
+        """
+        allocatable, requested = allocatable.copy(), requested.copy()
+        reckoner = reckoner_of(self._handle)
+        reckoner.inventory.refresh()
+        for row, device_class in behind:
+            selection = self._selection(device_class, reckoner.expressions)
+            for position in np.flatnonzero(allocatable[row] == 0).tolist():
+                views = reckoner.inventory.views(nodes.node(position))
+                chosen = [(view, selection.places(view)) for view in views]
+                if any(places is None for _, places in chosen):
+                    continue  # whether a device is of the class cannot be said: none is counted
+                for view, places in chosen:
+                    state = reckoner.ledger.state(view)
+                    in_use = state.used | state.shared.keys()
+                    allocatable[row, position] += len(places or ())
+                    requested[row, position] += len(in_use & (places or frozenset()))
+        return allocatable, requested
+
+    def _selection(self, device_class: DeviceClass, expressions: Expressions) -> _Selection:
+        name = device_class.metadata.name
+        selection = self._selections.get(name)
+        if selection is None or selection.device_class is not device_class:
+            selection = self._selections[name] = _Selection(device_class, expressions)
+        return selection
+
+
+class _Selection:
+    """Which devices are of a class; each view of a pool is looked at once."""
+
+    def __init__(self, device_class: DeviceClass, expressions: Expressions) -> None:
+        self.device_class = device_class
+        self._expressions = expressions
+        self._places: WeakKeyDictionary[PoolView, frozenset[int] | None] = WeakKeyDictionary()
+
+    def places(self, view: PoolView) -> frozenset[int] | None:
+        """Return the places of a view's devices that are of the class, None where it fails."""
+        if view not in self._places:
+            self._places[view] = self._select(view)
+        return self._places[view]
+
+    def _select(self, view: PoolView) -> frozenset[int] | None:
+        try:
+            return frozenset(
+                place for place, seen in enumerate(view.devices) if self._selects(seen.kind)
+            )
+        except ExpressionError:
+            return None
+
+    def _selects(self, kind: DeviceKind) -> bool:
+        return all(
+            self._expressions.get(selector.cel.expression).selects(kind.look)
+            for selector in self.device_class.spec.selectors
+            if selector.cel is not None
+        )
