@@ -252,3 +252,64 @@ async def test_plain_hook_that_returns_an_awaitable_is_awaited() -> None:
     case = Case({"A.bind": lambda _pod, _plugin: work()}, hooks=("bind",), asynchronous=False)
     assert (await case.bind()).is_success
     assert ran == ["it"]
+
+
+async def test_pod_that_is_called_off_in_pre_bind_is_not_bound() -> None:
+    """What an async hook does is cut short, later hooks are not asked, and nothing is refused."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    case = Case({"A.pre_bind": lambda _pod, _plugin: work()})
+    task = asyncio.create_task(case.bind(case.reserve()))
+    await begun.wait()
+    pods = case.world.services.pre_binding
+    pod = pods.get("p0")
+    assert pod is not None
+    assert pod.cancel("preempted by Other")
+    assert await task == moorage.Verdict.error("preempted by Other")
+    assert ended.is_set()
+    assert "B.pre_bind" not in case.log
+    assert "hush" not in case.log
+    assert len(pods) == 0
+
+
+async def test_plain_hook_is_over_before_its_pod_is_called_off() -> None:
+    """Its thread cannot be stopped, and must not go on while what it did is undone."""
+    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work(_pod: moorage.Pod, _plugin: moorage.Plugin) -> None:
+        begun.set()
+        go_on.wait(5)
+        ended.set()
+
+    case = Case({"A.pre_bind": work}, asynchronous=False)
+    task = asyncio.create_task(case.bind(case.reserve()))
+    await asyncio.to_thread(begun.wait, 5)
+    pod = case.world.services.pre_binding.get("p0")
+    assert pod is not None
+    assert pod.cancel("preempted by Other")
+    await asyncio.sleep(0.01)
+    assert not task.done()
+    go_on.set()
+    assert (await task).message == "preempted by Other"
+    assert ended.is_set()
+    assert "B.pre_bind" not in case.log
+
+
+async def test_pod_that_is_about_to_be_bound_is_not_called_off() -> None:
+    """Whoever wants its room has to delete it."""
+    answers: list[bool] = []
+
+    def work(pod: moorage.Pod, plugin: moorage.Plugin) -> None:
+        found = plugin.handle.pods_in_pre_bind.get(pod.metadata.uid)
+        answers.append(found is not None and found.finish() and found.cancel("preempted by Other"))
+
+    case = Case({"B.pre_bind": work})
+    assert (await case.bind()).is_success
+    assert answers == [False]

@@ -157,6 +157,19 @@ def test_one_rejection_is_enough() -> None:
     assert waiting.verdict == Verdict.unschedulable("no").of("A")
 
 
+def test_a_waiting_pod_that_gives_way_is_not_refused() -> None:
+    """It is to be tried again after its backoff; once it may go on, it cannot give way any more."""
+    waiting = WaitingPod(make_pod("p"), "n1", {"A": 10.0}, now=0.0)
+    allowed = WaitingPod(make_pod("q"), "n1", {"A": 10.0}, now=0.0)
+    allowed.allow("A")
+
+    assert waiting.preempt("Preemption", "preempted")
+    assert not allowed.preempt("Preemption", "preempted")
+
+    assert waiting.verdict == Verdict.error("waiting on permit for pod: preempted").of("Preemption")
+    assert allowed.verdict == SUCCESS
+
+
 def test_time_is_over_for_the_plugin_that_set_it() -> None:
     """Not before."""
     waiting = WaitingPod(make_pod("p"), "n1", {"A": 10.0, "B": 5.0}, now=0.0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from tests.runner.test_runner import Pinned, comparable, eventually
 
 import moorage
@@ -137,19 +139,53 @@ class Waits(moorage.Plugin):
         return moorage.Verdict.wait(60.0) if pod.metadata.name == "patient" else None
 
 
-async def test_waiting_victims_are_turned_down_not_deleted(cluster: Cluster) -> None:
-    """A pod that waits in Permit gives its place back, and lives on."""
+class Prepares(moorage.Plugin):
+    """Has something done for pods called patient that takes for ever."""
+
+    @moorage.hookimpl
+    async def pre_bind(self, pod: moorage.Pod) -> None:
+        """Take for ever."""
+        if pod.metadata.name == "patient":
+            await asyncio.sleep(60)
+
+
+@pytest.mark.parametrize(
+    ("holding", "message"),
+    [
+        pytest.param(Waits, "waiting on permit for pod: preempted", id="in-permit"),
+        pytest.param(Prepares, "preempted by Preemption", id="in-pre-bind"),
+    ],
+)
+async def test_victims_that_are_not_bound_yet_are_turned_down_not_deleted(
+    cluster: Cluster, holding: type[moorage.Plugin], message: str
+) -> None:
+    """They give their place back and live on: nothing is wrong with them, they are tried again."""
     cluster.node("n1", cpu="1")
     priority_class(cluster, "high", 1000)
     cluster.pod("patient")
-    runner = cluster.runner(Waits=Waits, Preemption=DefaultPreemption)
+    runner = cluster.runner(Holding=holding, Preemption=DefaultPreemption)
     async with cluster.running(runner):
-        await eventually(lambda: len(runner.session.services.waiting) == 1)
+        await eventually(
+            lambda: (
+                len(runner.session.services.waiting) + len(runner.session.services.pre_binding) == 1
+            )
+        )
         cluster.pod("high", priorityClassName="high")
         await eventually(lambda: cluster.node_of("high"))
         await eventually(lambda: "Preempted" in reasons(cluster, "patient"))
+        patient = runner.session.queue.find(cluster.get("patient")["metadata"]["uid"])
+        assert patient is not None
+        await eventually(lambda: patient.attempts == 2)
+        said = [
+            event["message"]
+            for event in cluster.store.list("events")
+            if event["involvedObject"]["name"] == "patient"
+        ]
     assert cluster.node_of("patient") == ""
     assert cluster.proxy.bodies("DELETE", "/pods/patient") == []
+    uid = cluster.get("high")["metadata"]["uid"]
+    assert f"Preempted by pod {uid} on node n1 (in kube-scheduler memory)." in said
+    assert message in said
 
 
 async def test_lower_nominations_are_cleared(cluster: Cluster) -> None:

@@ -144,9 +144,9 @@ class _Preemption:
     async def _preempt(self, victim: moorage.Pod) -> bool:
         """Have one victim go; False where that failed."""
         handle, metadata = self._handle, victim.metadata
-        waiting = handle.waiting_pods.get(metadata.uid)
-        if waiting is not None:
-            waiting.reject(handle.plugin_name, "preempted")
+        note = f"Preempted by pod {self._info.uid} on node {self._node_name}"
+        if self._turn_down(victim):
+            note += " (in kube-scheduler memory)."
         else:
             try:
                 if not await self._delete(victim):
@@ -166,9 +166,21 @@ class _Preemption:
             kind="Normal",
             reason="Preempted",
             action="Preempting",
-            note=f"Preempted by pod {self._info.uid} on node {self._node_name}",
+            note=note,
         )
         return True
+
+    def _turn_down(self, victim: moorage.Pod) -> bool:
+        """Have a victim that is not bound yet give its place back; False: it is bound, or about to be.
+
+        It is tried again after its backoff.
+        """
+        handle, uid = self._handle, victim.metadata.uid
+        waiting = handle.waiting_pods.get(uid)
+        if waiting is not None:
+            return waiting.preempt(handle.plugin_name, "preempted")
+        pre_bind = handle.pods_in_pre_bind.get(uid)
+        return pre_bind is not None and pre_bind.cancel(f"preempted by {handle.plugin_name}")
 
     async def _delete(self, victim: moorage.Pod) -> bool:
         """Mark and delete a victim; False where it was gone already."""

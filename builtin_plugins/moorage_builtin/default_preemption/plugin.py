@@ -87,18 +87,9 @@ class DefaultPreemption(moorage.Plugin):
 
     @moorage.hookimpl
     def events_to_register(self) -> list[moorage.EventHint]:
-        """Look again when pods have gone from nodes, or nodes came.
-
-        Pods are kept back by this plugin while their preemption runs, or were preempted while they
-        waited in Permit.
-        """
-        action, resource = moorage.ActionType, moorage.EventResource
-        return [
-            moorage.EventHint(
-                moorage.ClusterEvent(resource.ASSIGNED_POD, action.DELETE), self._may_go_on
-            ),
-            moorage.EventHint(moorage.ClusterEvent(resource.NODE, action.ADD), self._may_go_on),
-        ]
+        """Let a pod go on when a pod has gone from a node, unless its preemption still runs."""
+        gone = moorage.ClusterEvent(moorage.EventResource.ASSIGNED_POD, moorage.ActionType.DELETE)
+        return [moorage.EventHint(gone, self._may_go_on)]
 
     def _may_go_on(self, pod: moorage.Pod, _before: object, _after: object) -> moorage.QueueingHint:
         if self._execution.holds(pod.metadata.uid, self.handle):

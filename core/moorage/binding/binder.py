@@ -56,7 +56,8 @@ class Binder:
             return verdict
         on_permitted()
         begun = clock()
-        verdict = await self._pre_bind(reservation, skipped)
+        if has_work:
+            verdict = await self._pre_bind(reservation, skipped)
         prepared = clock()
         point("PreBind", prepared - begun, verdict.code.label)
         if not verdict.is_success:
@@ -79,13 +80,28 @@ class Binder:
         metrics.point("PostBind", metrics.clock() - begun)
 
     async def _pre_bind(self, reservation: Reservation, skipped: frozenset[str]) -> Verdict:
-        """Ask the PreBind plugins that have something to do, up to the first that fails."""
-        for hook in reservation.hooks.pre_bind:
-            if hook.plugin not in skipped:
-                verdict = await self._ask(hook, reservation)
+        """Ask the PreBind plugins that have something to do, up to the first that fails.
+
+        Or until the pod is called off. A plain hook is waited for even then: its thread cannot be
+        stopped, and what it does must be over before it is undone.
+        """
+        hooks = [hook for hook in reservation.hooks.pre_bind if hook.plugin not in skipped]
+        pods = reservation.framework.services.pre_binding
+        with pods.working_for(reservation.info.uid) as pod:
+            for hook in hooks:
+                asking = asyncio.ensure_future(self._ask(hook, reservation))
+                pod.on_called_off = asking.cancel if _is_async(hook, reservation) else None
+                try:
+                    verdict = await asking
+                except asyncio.CancelledError:
+                    task = asyncio.current_task()
+                    if not pod.called_off or (task is not None and task.cancelling()):
+                        raise
+                if pod.called_off:
+                    break
                 if not verdict.is_success:
                     return verdict
-        return SUCCESS
+            return SUCCESS if pod.finish() else Verdict.error(pod.called_off)
 
     async def _pre_flight(self, reservation: Reservation) -> tuple[Verdict, frozenset[str]]:
         """Return a failure, or which plugins have nothing to do before the pod is bound."""
@@ -152,11 +168,16 @@ class Binder:
 
     async def _answer(self, hook: Hook, reservation: Reservation) -> Any:  # noqa: ANN401 - as above
         arguments = reservation.arguments(hook)
-        plugin = reservation.framework.plugins[hook.place]
-        if inspect.iscoroutinefunction(getattr(plugin, hook.name)):
+        if _is_async(hook, reservation):
             return await hook.call(*arguments)
         answer = await self._threads.run(lambda: hook.call(*arguments))
         return await answer if inspect.isawaitable(answer) else answer
+
+
+def _is_async(hook: Hook, reservation: Reservation) -> bool:
+    """Say whether a hook is awaited; it runs in a thread otherwise."""
+    plugin = reservation.framework.plugins[hook.place]
+    return inspect.iscoroutinefunction(getattr(plugin, hook.name))
 
 
 def _tell(loop: asyncio.AbstractEventLoop, settled: asyncio.Event) -> None:

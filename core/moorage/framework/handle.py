@@ -24,6 +24,7 @@ from moorage.cache.workloads import WorkloadStore
 from moorage.errors import PluginError
 from moorage.framework.activity import Activity
 from moorage.framework.informing import InformedKind, Informer, Informers
+from moorage.framework.pre_binding import PodsInPreBind
 from moorage.framework.waiting_pods import WaitingPods
 from moorage.metrics import Metrics
 from moorage.model.nodes import Node
@@ -108,6 +109,7 @@ class Services:
     shared: dict[str, Any] = field(default_factory=dict)
     informers: Informers = field(default_factory=Informers)
     waiting: WaitingPods = field(default_factory=WaitingPods)
+    pre_binding: PodsInPreBind = field(default_factory=PodsInPreBind)
     metrics: Metrics = field(default_factory=Metrics)
     activity: Activity = field(default_factory=Activity)
     client: ApiClient | None = None
@@ -192,6 +194,11 @@ class Handle:
     def waiting_pods(self) -> WaitingPods:
         """The pods that wait in Permit."""
         return self._services.waiting
+
+    @property
+    def pods_in_pre_bind(self) -> PodsInPreBind:
+        """The pods that PreBind plugins work for."""
+        return self._services.pre_binding
 
     def activate(self, keys: Iterable[str]) -> None:
         """Try waiting pods, by ``namespace/name``, at once."""

@@ -213,10 +213,11 @@ def score(state: CycleState, pod: Pod, info: PodInfo, node: NodeInfo) -> float:
 @hookspec
 def score_nodes(
     state: CycleState, pod: Pod, info: PodInfo, nodes: NodesView
-) -> NDArray[np.integer[Any]] | NDArray[np.floating[Any]]:
+) -> NDArray[np.integer[Any]] | NDArray[np.floating[Any]] | None:
     """Score many nodes at once: (n,) integers or finite floats, higher is better.
 
-    Integers or floats, but always the same: rows may be asked about in several calls.
+    Integers or floats, but always the same: rows may be asked about in several calls. None: the
+    pod gets 0 everywhere, and `normalize_scores` is not called; a matter of the pod, not of nodes.
     """
 
 
@@ -276,7 +277,10 @@ def pre_bind_pre_flight(
 def pre_bind(
     state: CycleState, pod: Pod, node_name: str
 ) -> Awaitable[Verdict | None] | Verdict | None:
-    """Do what must be done before the pod is bound. A refusal or fault undoes the reservation."""
+    """Do what must be done before the pod is bound. A refusal or fault undoes the reservation.
+
+    So does a more important pod that needs the room: an async hook is cancelled then.
+    """
 
 
 @hookspec(firstresult=True)

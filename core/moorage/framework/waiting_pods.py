@@ -15,6 +15,7 @@ class WaitingPod:
 
     waiting --allow by the last plugin--> allowed
             --reject, or time is over---> rejected
+            --preempt-------------------> preempted
     """
 
     def __init__(
@@ -47,6 +48,16 @@ class WaitingPod:
     def reject(self, plugin: str, message: str) -> None:
         """Refuse the pod; it gives its node back and waits for an event of `plugin`."""
         self._settle(Verdict.unschedulable(message).of(plugin))
+
+    def preempt(self, plugin: str, message: str) -> bool:
+        """Have the pod give its node back to a more important one; False: it waits no longer.
+
+        Nothing is wrong with it: it is tried again as soon as its backoff is over.
+        """
+        if self.verdict is not None:
+            return False
+        self._settle(Verdict.error(f"waiting on permit for pod: {message}").of(plugin))
+        return True
 
     def expire(self, now: float) -> None:
         """Refuse the pod where a plugin's time is over."""
