@@ -129,10 +129,13 @@ def constraints() -> st.SearchStrategy[TopologySpreadConstraint]:
 
 def _affinities() -> st.SearchStrategy[Affinity | None]:
     wanted = NodeSelectorRequirement(key="disk", operator="NotIn", values=("hdd",))
-    named = NodeSelectorRequirement(key="metadata.name", operator="NotIn", values=("n1", "n2"))
+    named = tuple(
+        NodeSelectorRequirement(key="metadata.name", operator="NotIn", values=(name,))
+        for name in ("n1", "n2")
+    )
     required = NodeSelector(
         node_selector_terms=(
-            NodeSelectorTerm(match_expressions=(wanted,), match_fields=(named,)),
+            NodeSelectorTerm(match_expressions=(wanted,), match_fields=named),
             NodeSelectorTerm(),
         )
     )

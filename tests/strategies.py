@@ -166,7 +166,7 @@ def _field_requirements() -> st.SearchStrategy[NodeSelectorRequirement]:
         NodeSelectorRequirement,
         key=st.just("metadata.name"),
         operator=st.sampled_from(["In", "NotIn"]),
-        values=st.lists(st.sampled_from(NODE_NAMES), min_size=1, max_size=3).map(tuple),
+        values=st.tuples(st.sampled_from(NODE_NAMES)),
     )
 
 
@@ -175,7 +175,7 @@ def terms() -> st.SearchStrategy[NodeSelectorTerm]:
     return st.builds(
         NodeSelectorTerm,
         match_expressions=st.lists(_requirements(), max_size=2).map(tuple),
-        match_fields=st.lists(_field_requirements(), max_size=1).map(tuple),
+        match_fields=st.lists(_field_requirements(), max_size=2).map(tuple),
     )
 
 

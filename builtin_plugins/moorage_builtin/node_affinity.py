@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 import moorage
-from moorage.model import InvalidSelectorError
+from moorage.model import InvalidSelectorError, NodeSelectorTerm
 from moorage.model import NodeAffinity as NodeAffinityRecord
 from moorage_builtin.node_terms import (
     NodeTerm,
@@ -19,6 +19,7 @@ from moorage_builtin.node_terms import (
     compile_term,
     required_of,
     required_of_pod,
+    required_terms,
 )
 
 __all__ = ["NodeAffinity", "NodeAffinityArgs"]
@@ -104,14 +105,11 @@ class NodeAffinity(moorage.Plugin):
         self, state: moorage.CycleState, pod: moorage.Pod
     ) -> moorage.Verdict | frozenset[str] | None:
         """Compile what the pod requires; name the nodes where every term names some."""
-        try:
-            required = required_of_pod(pod)
-        except InvalidSelectorError as error:
-            return moorage.Verdict.unresolvable(str(error))
+        required = required_of_pod(pod)
         if required.is_empty and self._enforced.is_empty:
             return moorage.SKIP
         state["required"] = required
-        names = _named_nodes(required.terms or ())
+        names = _named_nodes(required_terms(pod) or ())
         if names is not None and not names:
             return moorage.Verdict.unresolvable("pod affinity terms conflict")
         return names
@@ -198,14 +196,19 @@ def _preferred_of(affinity: NodeAffinityRecord | None, *, field: str) -> tuple[_
         for index, preferred in enumerate(
             affinity.preferred_during_scheduling_ignored_during_execution
         )
+        if preferred.weight
     )
 
 
-def _named_nodes(terms: Iterable[NodeTerm]) -> frozenset[str] | None:
+def _named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
     """Return the only nodes that can match, None where a term names none."""
     names: set[str] | None = None
     for term in terms:
-        named = [needed.values for needed in term.fields if needed.operator == "In"]
+        named = [
+            frozenset(field.values)
+            for field in term.match_fields
+            if field.key == "metadata.name" and field.operator == "In"
+        ]
         if not named:
             return None
         names = (names or set()) | frozenset.intersection(*named)

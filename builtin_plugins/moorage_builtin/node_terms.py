@@ -1,7 +1,8 @@
 """Terms over a node's labels and name, and what a pod requires of its node in such terms.
 
 Rules: of a pod's ``nodeSelector`` all entries must hold, of its required node affinity one term;
-within a term everything must hold, and a term with nothing in it matches no node.
+within a term everything must hold, and a term with nothing in it matches no node. Nor does a pod's
+term that cannot be read: the API takes ``Gt`` with any text. In a configuration that is an error.
 """
 
 from __future__ import annotations
@@ -12,9 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 import moorage
-from moorage.model import NodeAffinity, NodeSelectorTerm, Requirement, node_term_requirements
+from moorage.model import (
+    InvalidSelectorError,
+    NodeAffinity,
+    NodeSelectorTerm,
+    Requirement,
+    node_term_requirements,
+)
 
-__all__ = ["NodeTerm", "RequiredNodeAffinity", "compile_term", "required_of", "required_of_pod"]
+__all__ = [
+    "NodeTerm",
+    "RequiredNodeAffinity",
+    "compile_term",
+    "required_of",
+    "required_of_pod",
+    "required_terms",
+]
 
 
 class NodeTerm(NamedTuple):
@@ -76,16 +90,24 @@ class RequiredNodeAffinity(NamedTuple):
 
 
 def required_of_pod(pod: moorage.Pod) -> RequiredNodeAffinity:
-    """Compile what a pod requires; raises `InvalidSelectorError` that names the field at fault."""
+    """Compile what a pod requires, without the terms that cannot be read."""
+    terms = required_terms(pod)
+    return RequiredNodeAffinity(
+        tuple(
+            Requirement(key, "In", frozenset((value,)))
+            for key, value in pod.spec.node_selector.items()
+        ),
+        None if terms is None else tuple(filter(None, map(_readable, terms))),
+    )
+
+
+def required_terms(pod: moorage.Pod) -> tuple[NodeSelectorTerm, ...] | None:
+    """Return the terms of a pod's required node affinity as they are, None where it has none."""
     affinity = pod.spec.affinity
-    own = required_of(
-        affinity.node_affinity if affinity is not None else None,
-        field="spec.affinity.nodeAffinity",
-    )
-    selector = tuple(
-        Requirement(key, "In", frozenset((value,))) for key, value in pod.spec.node_selector.items()
-    )
-    return own._replace(selector=selector)
+    if affinity is None or affinity.node_affinity is None:
+        return None
+    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    return None if required is None else required.node_selector_terms
 
 
 def required_of(affinity: NodeAffinity | None, *, field: str) -> RequiredNodeAffinity:
@@ -109,6 +131,13 @@ def required_of(affinity: NodeAffinity | None, *, field: str) -> RequiredNodeAff
 def compile_term(term: NodeSelectorTerm, *, field: str) -> NodeTerm:
     """Compile a term; raises `InvalidSelectorError` that names `field`."""
     return NodeTerm(*node_term_requirements(term, field=field))
+
+
+def _readable(term: NodeSelectorTerm) -> NodeTerm | None:
+    try:
+        return compile_term(term, field="")
+    except InvalidSelectorError:
+        return None
 
 
 def _name_rows(needed: Requirement, nodes: moorage.NodesView) -> NDArray[np.bool_]:

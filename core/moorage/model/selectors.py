@@ -90,6 +90,8 @@ def node_term_requirements(
         if expression.key != "metadata.name":
             raise InvalidSelectorError(f"{where}.key: {expression.key!r} is not metadata.name")
         _check(expression.operator, expression.values, ("In", "NotIn"), where)
+        if len(expression.values) > 1:
+            raise InvalidSelectorError(f"{where}.values: a field takes one value")
         fields.append(
             Requirement(expression.key, expression.operator, frozenset(expression.values))
         )
@@ -114,10 +116,12 @@ def _order(needed: Requirement) -> tuple[str, str, list[str]]:
 
 
 def _integer(text: str) -> int | None:
+    """Read an integer of 64 bits; None: it is none, or beyond them."""
     try:
-        return int(text) if text.lstrip("+-").isdigit() and text.isascii() else None
+        number = int(text) if text.lstrip("+-").isdigit() and text.isascii() else None
     except ValueError:
         return None
+    return number if number is None or -(2**63) <= number < 2**63 else None
 
 
 def _compares(wanted: Callable[[int, int], bool]) -> Callable[[str | None, frozenset[str]], bool]:
