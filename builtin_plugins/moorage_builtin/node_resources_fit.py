@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 import moorage
+from moorage.cache.devices import IMPLICIT_RESOURCE
 from moorage.model import amounts_of
+from moorage.model.devices import DeviceClass
+from moorage_builtin.dynamic_resources.counting import DeviceCounts
 from moorage_builtin.resources import (
     DEFAULT_RESOURCES,
     Asked,
@@ -106,7 +109,7 @@ class NodeResourcesFit(moorage.Plugin):
     """Filters by what is left of resources, scores by what is allocated of them.
 
     A resource that stands for devices of a class (KEP-5004) is left to DynamicResources on nodes
-    that have none of it themselves.
+    that have none of it themselves; there, the devices are what is scored.
     """
 
     Args = NodeResourcesFitArgs
@@ -119,12 +122,20 @@ class NodeResourcesFit(moorage.Plugin):
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._strategy = args.scoring_strategy
         self._score = _SCORERS[args.scoring_strategy.type](args.scoring_strategy)
+        self._devices = DeviceCounts(handle)
 
     @moorage.hookimpl
-    def sign(self, info: moorage.PodInfo) -> Hashable:
-        """Only the requests matter, and which of them stand for devices now."""
+    def sign(self, info: moorage.PodInfo) -> Hashable | None:
+        """Only the requests matter, and which of them stand for devices now.
+
+        Where devices count in the score, the next pod finds others left.
+        """
         devices = self._for_devices(name for name, _ in info.requests.amounts)
-        return (info.requests, devices) if devices else info.requests
+        if not devices:
+            return info.requests
+        if any(spec.name in devices for spec in self._strategy.resources):
+            return None
+        return info.requests, devices
 
     @moorage.hookimpl
     def pre_filter(self, state: moorage.CycleState, info: moorage.PodInfo) -> None:
@@ -173,15 +184,19 @@ class NodeResourcesFit(moorage.Plugin):
     @moorage.hookimpl
     def pre_score(self, state: moorage.CycleState, info: moorage.PodInfo) -> None:
         """Reckon what the pod asks of the strategy's resources."""
-        state["asked"] = Asked.of(info, self._strategy.resources, with_defaults=True)
+        asked = Asked.of(info, self._strategy.resources, with_defaults=True)
+        state["asked"], state["behind"] = asked, self._devices.behind(asked.names)
 
     @moorage.hookimpl
     def score_nodes(self, state: moorage.CycleState, nodes: moorage.NodesView) -> NDArray[np.int64]:
         """Score 0 to 100 by the strategy's resources with the pod added; (n,) int64."""
         asked: Asked = state["asked"]
-        return self._score(
-            asked, asked.requested(nodes) + asked.own, nodes.allocatable_of(asked.names)
-        )
+        allocatable, requested = nodes.allocatable_of(asked.names), asked.requested(nodes)
+        if state["behind"]:
+            allocatable, requested = self._devices.counted(
+                state["behind"], nodes, allocatable, requested
+            )
+        return self._score(asked, requested + asked.own, allocatable)
 
     @moorage.hookimpl
     def events_to_register(self) -> list[moorage.EventHint]:
@@ -196,7 +211,7 @@ class NodeResourcesFit(moorage.Plugin):
             ),
             moorage.EventHint(
                 moorage.ClusterEvent(resource.UNSCHEDULED_POD, action.UPDATE_POD_SCALE_DOWN),
-                self._frees_something,
+                _is_this_pod,
             ),
             moorage.EventHint(
                 moorage.ClusterEvent(resource.NODE, action.ADD | action.UPDATE_NODE_ALLOCATABLE),
@@ -204,22 +219,14 @@ class NodeResourcesFit(moorage.Plugin):
             ),
             moorage.EventHint(
                 moorage.ClusterEvent(resource.DEVICE_CLASS, action.ADD | action.UPDATE_OTHER),
-                self._stands_for_resource,
+                _stands_for_resource_now,
             ),
         ]
 
     def _for_devices(self, resources: Iterable[str]) -> tuple[str, ...]:
         """Return those of some resources that stand for devices of a class."""
-        classes = self.handle.devices.classes
-        if not len(classes):
-            return ()
-        return tuple(name for name in resources if classes.for_resource(name) is not None)
-
-    def _stands_for_resource(
-        self, pod: moorage.Pod, _before: object, _after: object
-    ) -> moorage.QueueingHint:
-        asked = self._for_devices(self._wanted(moorage.PodInfo(pod)))
-        return moorage.QueueingHint.QUEUE if asked else moorage.QueueingHint.SKIP
+        named = tuple(resources)
+        return tuple(named[place] for place, _ in self._devices.behind(named))
 
     def _ignores(self, resource: str) -> bool:
         return is_extended(resource) and (
@@ -242,8 +249,7 @@ class NodeResourcesFit(moorage.Plugin):
             freed = bool(before.spec.node_name)
             return moorage.QueueingHint.QUEUE if freed else moorage.QueueingHint.SKIP
         old, new = (self._wanted(moorage.PodInfo(version)) for version in (before, after))
-        own = after.metadata.uid == pod.metadata.uid
-        wanted = old if own else self._wanted(moorage.PodInfo(pod))
+        wanted = self._wanted(moorage.PodInfo(pod))
         shrunk = any(new.get(name, 0) < old.get(name, 0) for name in wanted)
         return moorage.QueueingHint.QUEUE if shrunk else moorage.QueueingHint.SKIP
 
@@ -254,13 +260,41 @@ class NodeResourcesFit(moorage.Plugin):
             return moorage.QueueingHint.SKIP
         wanted = self._wanted(moorage.PodInfo(pod)) | {"pods": 1}
         new = amounts_of(after.status.allocatable)
-        if any(amount > new.get(name, 0) for name, amount in wanted.items()):
+        # Whether the node has devices, DynamicResources finds out.
+        left = {name for name in self._for_devices(wanted) if not new.get(name)}
+        if any(amount > new.get(name, 0) for name, amount in wanted.items() if name not in left):
             return moorage.QueueingHint.SKIP
         if before is not None:
             old = amounts_of(before.status.allocatable)
-            if not any(new.get(name, 0) > old.get(name, 0) for name in wanted):
+            if not left and not any(new.get(name, 0) > old.get(name, 0) for name in wanted):
                 return moorage.QueueingHint.SKIP
         return moorage.QueueingHint.QUEUE
+
+
+def _is_this_pod(
+    pod: moorage.Pod,
+    before: moorage.Pod | None,  # noqa: ARG001 - a hint gets both versions
+    after: moorage.Pod | None,
+) -> moorage.QueueingHint:
+    """Retry a pod that asks for less itself."""
+    if after is not None and after.metadata.uid == pod.metadata.uid:
+        return moorage.QueueingHint.QUEUE
+    return moorage.QueueingHint.SKIP
+
+
+def _stands_for_resource_now(
+    pod: moorage.Pod, before: DeviceClass | None, after: DeviceClass | None
+) -> moorage.QueueingHint:
+    """Retry where a class has come to stand for a resource that the pod asks for."""
+    if after is None:
+        return moorage.QueueingHint.SKIP
+    names = {after.spec.extended_resource_name}
+    if before is None:
+        names.add(f"{IMPLICIT_RESOURCE}{after.metadata.name}")
+    else:
+        names.discard(before.spec.extended_resource_name)
+    asked = any(name in names for name, _ in moorage.PodInfo(pod).requests.amounts)
+    return moorage.QueueingHint.QUEUE if asked else moorage.QueueingHint.SKIP
 
 
 _Scorer = Callable[[Asked, NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
