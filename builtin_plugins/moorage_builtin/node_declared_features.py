@@ -44,7 +44,7 @@ class NodeDeclaredFeatures(moorage.Plugin):
 
     @moorage.hookimpl
     def events_to_register(self) -> list[moorage.EventHint]:
-        """Come back when a node declares more, or the pod changes."""
+        """Come back when a node declares something else, or the pod changes."""
         action = moorage.ActionType
         return [
             moorage.EventHint(
@@ -52,7 +52,7 @@ class NodeDeclaredFeatures(moorage.Plugin):
                     moorage.EventResource.NODE,
                     action.ADD | action.UPDATE_NODE_DECLARED_FEATURE,
                 ),
-                _declares_more,
+                _declares_something_else,
             ),
             moorage.EventHint(
                 moorage.ClusterEvent(moorage.EventResource.UNSCHEDULED_POD, action.UPDATE),
@@ -75,10 +75,13 @@ def required_features(pod: moorage.Pod) -> frozenset[str]:
     return frozenset(needed)
 
 
-def _declares_more(
-    pod: moorage.Pod, before: moorage.Node | None, after: moorage.Node | None
+def _declares_something_else(
+    pod: moorage.Pod,  # noqa: ARG001 - a hint gets the waiting pod
+    before: moorage.Node | None,
+    after: moorage.Node | None,
 ) -> moorage.QueueingHint:
-    if after is None or not required_features(pod).issubset(after.status.declared_features):
+    """Retry on any change of what a node declares: whether it is enough, 1.36 leaves to the filter."""
+    if after is None:
         return moorage.QueueingHint.SKIP
     if before is not None and before.status.declared_features == after.status.declared_features:
         return moorage.QueueingHint.SKIP

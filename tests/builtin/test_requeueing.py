@@ -272,8 +272,8 @@ def test_ports_node_added() -> None:
 # NodeDeclaredFeatures and SchedulingGates
 
 
-def test_features_node_declares_more() -> None:
-    """All that the pod needs, and anything new."""
+def test_features_node_declares_something_else() -> None:
+    """Whatever it is, and also a node that comes: kube-scheduler looks no further."""
     rules = (ContainerRestartRule(action="RestartAllContainers"),)
     pod = make_pod("p", containers=[Container(name="main", restart_policy_rules=rules)])
     able = make_node("n", features=["RestartAllContainersOnContainerExits"])
@@ -282,7 +282,8 @@ def test_features_node_declares_more() -> None:
     assert _retried("NodeDeclaredFeatures", pod, NODE, action, make_node("n"), able)
     assert not _retried("NodeDeclaredFeatures", pod, NODE, action, able, able)
     other = make_node("n", features=["Other"])
-    assert not _retried("NodeDeclaredFeatures", pod, NODE, action, make_node("n"), other)
+    assert _retried("NodeDeclaredFeatures", pod, NODE, action, make_node("n"), other)
+    assert _retried("NodeDeclaredFeatures", pod, NODE, ADD, None, make_node("n"))
 
 
 def test_gates_removed() -> None:
