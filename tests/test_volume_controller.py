@@ -238,3 +238,19 @@ def test_a_claim_gets_no_volume_of_another_class_that_it_names() -> None:
 
     assert objects.phase("PersistentVolumeClaim", "c") == "Pending"
     assert objects.phase("PersistentVolumeClaim", "d") == "Bound"
+
+
+def test_of_several_default_classes_the_newest_counts() -> None:
+    """Then the first by name; the older annotation says default as well."""
+    objects = Objects()
+    for name, key, made in [
+        ("b", "storageclass.kubernetes.io/is-default-class", "2026-02-01T00:00:00Z"),
+        ("a", "storageclass.beta.kubernetes.io/is-default-class", "2026-02-01T00:00:00Z"),
+        ("old", "storageclass.kubernetes.io/is-default-class", "2026-01-01T00:00:00Z"),
+    ]:
+        default = storage_class(name)
+        default["metadata"] |= {"annotations": {key: "true"}, "creationTimestamp": made}
+        objects.put(default)
+    objects.put(claim("c", storageClassName=None))
+
+    assert objects.all["PersistentVolumeClaim", "ns", "c"]["spec"]["storageClassName"] == "a"

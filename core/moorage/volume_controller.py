@@ -35,7 +35,10 @@ _BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 _PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 _PROVISIONER = "volume.kubernetes.io/storage-provisioner"
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
-_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+_DEFAULT_CLASS = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 _BY_NOBODY = frozenset({"", "kubernetes.io/no-provisioner"})
 
 Get: TypeAlias = Callable[[str, str, str], _Object | None]
@@ -193,12 +196,22 @@ class VolumeController:
         """Put a claim that names no class into the default one, where there is one."""
         if claim["spec"].get("storageClassName") is not None or claim["spec"].get("volumeName"):
             return
-        for name in self._classes:
-            found = self._class(name)
-            if found is not None and _annotations(found).get(_DEFAULT_CLASS) == "true":
-                spec = {**claim["spec"], "storageClassName": name}
-                yield Write(WriteKind.REPLACE, {**claim, "spec": spec})
-                return
+        name = self._default_class()
+        if name:
+            spec = {**claim["spec"], "storageClassName": name}
+            yield Write(WriteKind.REPLACE, {**claim, "spec": spec})
+
+    def _default_class(self) -> str:
+        """Return the name of the default class: of several the newest, then the first by name."""
+        found = [
+            one["metadata"]
+            for name in sorted(self._classes)
+            if (one := self._class(name)) is not None
+            and any(_annotations(one).get(key) == "true" for key in _DEFAULT_CLASS)
+        ]
+        newest = max((one.get("creationTimestamp") or "" for one in found), default="")
+        names = (one["name"] for one in found if (one.get("creationTimestamp") or "") == newest)
+        return next(names, "")
 
     def _class(self, name: str) -> _Object | None:
         return self._get("StorageClass", "", name) if name else None

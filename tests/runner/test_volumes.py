@@ -332,3 +332,26 @@ async def test_a_class_that_is_made_later_brings_its_pods_back(cluster: Cluster)
         await eventually(lambda: 'storageclass "wait"' in cluster.condition("p").get("message", ""))
         storage_class(cluster, "csi.example.com")
         await eventually(lambda: cluster.node_of("p") == "n0")
+
+
+@pytest.mark.parametrize("left", [None, {"namespace": "default", "name": "c"}])
+async def test_a_volume_that_is_let_go_has_the_pod_placed_anew(
+    alone: Cluster, left: dict[str, str] | None
+) -> None:
+    """The volume controller takes the claim out, or its uid where a user kept the volume for it."""
+    alone.node("n0", labels={HOST: "n0"})
+    storage_class(alone, "kubernetes.io/no-provisioner")
+    volume(alone, "v", "n0")
+    if left is not None:
+        alone.store.patch("persistentvolumes", "v", {"spec": {"claimRef": left}})
+    claim(alone, "c")
+    pod(alone, "p", "c")
+
+    async with alone.running(alone.runner(VolumeBinding=VolumeBinding)):
+        await eventually(lambda: "uid" in (volume_of(alone, "v")["spec"].get("claimRef") or {}))
+        reset = None if left is None else {"uid": None}
+        alone.store.patch("persistentvolumes", "v", {"spec": {"claimRef": reset}})
+        expected = (
+            'running PreBind plugin "VolumeBinding": binding volumes: ClaimRef got reset for pv "v"'
+        )
+        await eventually(lambda: alone.condition("p").get("message", "") == expected)

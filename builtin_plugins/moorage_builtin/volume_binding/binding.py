@@ -174,7 +174,9 @@ class _Waiting:
             return False  # the watch has not told of it yet
         if not reaches(volume, node, self._storage):
             raise BindingFailedError(_out_of_reach(name, node))
-        if volume.spec.claim_ref is None or not is_reserved_for(volume, claim):
+        wanted = volume.spec.claim_ref
+        # Without a uid it is kept for a claim of that name again, as before this was written.
+        if wanted is None or not wanted.uid or not is_reserved_for(volume, claim):
             raise BindingFailedError(f'ClaimRef got reset for pv "{name}"')
         return is_bound(known)
 
