@@ -44,7 +44,14 @@ class Attempt:
         filtering = self._filtering
         refusal = None if self._combined.is_plain else filtering.pre_filter(nodes)
         if refusal is not None:
-            return self._refused(Diagnosis(nodes, pre_filter=refusal, rehearse=filtering.rehearse))
+            return self._refused(
+                Diagnosis(
+                    nodes,
+                    pre_filter=refusal,
+                    excluded_by=filtering.excluded_by,
+                    rehearse=filtering.rehearse,
+                )
+            )
         rows = filtering.nominated()
         if rows is None:
             rows = filtering.feasible()
@@ -77,7 +84,7 @@ class Attempt:
             self._pre_score(self._cluster.view_of(combined.rows))
         combined.refresh_scores(self._info)
         total = combined.total[: self._cluster.row_count]
-        row = self._pick(np.flatnonzero(total == total.max()))
+        row = self._pick((total == total.max()).nonzero()[0])
         if not self._details:
             return self._placed(row, None, None)
         return self._placed(row, combined.rows, combined.scores_on(combined.rows))

@@ -173,8 +173,8 @@ class FilterRun:
         state = lane.states.get(step, filters.states[step])
         kinds, numbers = np.unique(codes[codes > 0], return_counts=True)
         for code, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
-            verdict = filters.asker.explain(step, state, filters.info, code)
-            counts.update(dict.fromkeys(verdict.reasons, number))
+            for reason in filters.asker.explain(step, state, filters.info, code).reasons:
+                counts[reason] += number
 
 
 def looks_at_pods(step: Step) -> bool:

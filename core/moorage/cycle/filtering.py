@@ -79,7 +79,9 @@ class Filtering:
         self._codes: dict[Step, NDArray[np.int32]] = {}
         self._expected_codes: dict[Step, NDArray[np.int32]] = {}
         self._names: frozenset[str] | None = None
-        self._excluded_by: frozenset[str] = frozenset()
+        self._nominated_row: int | None = None
+        self.excluded_by: frozenset[str] = frozenset()
+        """The PreFilter plugins that named nodes."""
 
     def state(self, step: Step) -> CycleState:
         """Return a plugin's notes on this pod."""
@@ -107,9 +109,10 @@ class Filtering:
                 named_by.append(step.name)
                 names = answer.names if names is None else names & answer.names
                 if not names:
+                    self.excluded_by = frozenset(named_by)
                     return _no_name_left(named_by)
         self._names = names
-        self._excluded_by = frozenset(named_by)
+        self.excluded_by = frozenset(named_by)
         return refusal
 
     def nominated(self) -> NDArray[np.intp] | None:
@@ -120,7 +123,8 @@ class Filtering:
             name = pod.status.nominated_node_name
         else:
             name = nominations.node_of(pod.metadata.uid)
-        row = self._cluster.row(name) if name else None
+        # Also where it is none of those that PreFilter plugins named: the other filters judge it.
+        row = self._nominated_row = self._cluster.row(name) if name else None
         if row is None or not self._combined.passes[row]:
             return None
         rows = self._passing_all(np.array([row], dtype=np.intp))
@@ -191,6 +195,11 @@ class Filtering:
         passed: NDArray[np.bool_] = known[rows] == 0
         return passed
 
+    def _considered_rows(self) -> list[int]:
+        """Return the rows that are filtered where PreFilter plugins named nodes."""
+        rows = [self._cluster.row(name) for name in self._names or ()]
+        return [row for row in (*rows, self._nominated_row) if row is not None]
+
     def _sample_size(self) -> int:
         count = self._cluster.node_count
         percentage = self._profile.framework.percentage_of_nodes_to_score
@@ -232,8 +241,7 @@ class Filtering:
         # Also rows that do not pass as they are: with the pods another plugin may refuse first.
         asked = np.array(sorted(self._expected), dtype=np.intp)
         if self._names is not None:
-            named = [row for name in self._names if (row := self._cluster.row(name)) is not None]
-            asked = asked[np.isin(asked, named)]
+            asked = asked[np.isin(asked, self._considered_rows())]
         if not asked.size:
             return rows
         pairs = [
@@ -273,8 +281,7 @@ class Filtering:
         codes = np.zeros(len(rows), dtype=np.int32)
         considered = None
         if self._names is not None:
-            considered = np.zeros(len(rows), dtype=np.bool_)
-            considered[nodes.positions(self._names)] = True
+            considered = np.isin(rows, self._considered_rows())
         steps = [step for step in self._plan.filters if self._filters(step)]
         # With the pods that are expected first, then without: the first pass that refuses counts.
         for expected in (True, False):
@@ -291,7 +298,7 @@ class Filtering:
 
         return Diagnosis(
             nodes,
-            excluded_by=self._excluded_by,
+            excluded_by=self.excluded_by,
             considered=considered,
             refusals=Refusals([step.name for step in steps], by, codes, explain),
             rehearse=self.rehearse,
