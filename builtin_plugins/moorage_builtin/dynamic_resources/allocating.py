@@ -87,6 +87,7 @@ class Search:
         self._shares: Counter[_Where] = Counter()
         self._amounts: dict[_Where, dict[str, Fraction]] = {}
         self._free = [dict(state.free) for state in self._states]
+        self._overdrawn = [min(state.free.values(), default=0) < 0 for state in self._states]
         self._constraints: list[list[Constraint]] = []
         self._all: dict[int, list[_Where]] = {}
 
@@ -309,5 +310,9 @@ class Search:
         kind = self._kind(where)
         if not kind.consumes or (kind.device.allow_multiple_allocations and self._is_shared(where)):
             return True
-        free = self._free[where[0]]
+        view = where[0]
+        if self._overdrawn[view]:
+            # More is in use than there is of some counter: whatever takes from counters has to wait.
+            return False
+        free = self._free[view]
         return all(free.get(counter, 0) >= amount for counter, amount in kind.consumes.items())

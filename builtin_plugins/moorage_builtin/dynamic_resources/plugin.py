@@ -121,10 +121,10 @@ class DynamicResources(moorage.Plugin):
     @moorage.hookimpl
     def score_nodes(
         self, state: moorage.CycleState, nodes: moorage.NodesView
-    ) -> NDArray[np.int64] | None:
+    ) -> NDArray[np.int64] | int:
         """Prefer nodes that have devices for the first of several alternatives; (n,) int64."""
         devices: PodDevices | None = state.get(_DEVICES)
-        return None if devices is None else devices.scores(nodes)
+        return 0 if devices is None else devices.scores(nodes)
 
     @moorage.hookimpl
     def normalize_scores(self, scores: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -278,6 +278,36 @@ def test_admin_access_to_a_partition_takes_from_the_counters() -> None:
     assert not decide(cluster(*slices, asked), pod("p", "c")).node
 
 
+def test_counters_that_are_overdrawn_keep_all_who_take_from_counters_waiting() -> None:
+    """Also from other counters; devices that take from none are not concerned."""
+    little = {"memory": {"value": "1Gi"}}
+    slices = (
+        gpu_slice(
+            "n1",
+            name="counters",
+            count=2,
+            sharedCounters=[
+                {"name": name, "counters": {"memory": {"value": "10Gi"}}}
+                for name in ("card", "disk")
+            ],
+        ),
+        gpu_slice(
+            "n1",
+            *partitions("g0", each="20Gi"),
+            device("g1", consumesCounters=[{"counterSet": "disk", "counters": little}]),
+            "g2",
+            name="devices",
+            count=2,
+        ),
+    )
+    result = {"request": "r", "driver": DRIVER, "pool": "n1", "device": "g0"}
+    other = claim("other", status={"allocation": {"devices": {"results": [result]}}})
+
+    found = decide(cluster(*slices, claim("c"), other), pod("p", "c"))
+
+    assert found.devices == {"c": ids("n1", "g2")}
+
+
 def shared_device(**policy: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     """Make a device for several claims, of 10Gi."""
     memory = {"value": "10Gi", **({"requestPolicy": policy} if policy else {})}
