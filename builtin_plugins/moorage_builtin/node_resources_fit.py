@@ -56,9 +56,7 @@ class RequestedToCapacityRatioParam(moorage.PluginArgs):
 class ScoringStrategy(moorage.PluginArgs):
     """Type and resources of the score."""
 
-    type: ScoringStrategyType = Field(
-        default=ScoringStrategyType.LEAST_ALLOCATED, description="The strategy."
-    )
+    type: ScoringStrategyType = Field(description="The strategy.")
     resources: tuple[ResourceSpec, ...] = Field(
         default=DEFAULT_RESOURCES, description="The resources that count, with weights."
     )
@@ -93,7 +91,8 @@ class NodeResourcesFitArgs(moorage.PluginArgs):
         default=(), description="Groups (before the slash) of extended resources to ignore."
     )
     scoring_strategy: ScoringStrategy = Field(
-        default=ScoringStrategy(), description="How nodes are scored."
+        default=ScoringStrategy(type=ScoringStrategyType.LEAST_ALLOCATED),
+        description="How nodes are scored.",
     )
 
     @field_validator("ignored_resource_groups")

@@ -27,7 +27,18 @@ from moorage.framework.profile import ArgumentsError
         ),
         pytest.param(
             "NodeResourcesFit",
-            {"scoringStrategy": {"resources": [{"name": "cpu", "weight": 101}]}},
+            {"scoringStrategy": {"resources": [{"name": "cpu", "weight": 1}]}},
+            "args.scoringStrategy.type: Field required",
+            id="no-strategy",
+        ),
+        pytest.param(
+            "NodeResourcesFit",
+            {
+                "scoringStrategy": {
+                    "type": "LeastAllocated",
+                    "resources": [{"name": "cpu", "weight": 101}],
+                }
+            },
             "args.scoringStrategy.resources.0.weight: Input should be less than or equal to 100",
             id="weight",
         ),
@@ -89,7 +100,8 @@ def test_refused_arguments(name: str, args: dict[str, Any], sentence: str) -> No
 
 def test_a_weight_of_zero_is_one() -> None:
     """As in kube-scheduler, where 0 means that nothing was written."""
-    args = {"scoringStrategy": {"resources": [{"name": "cpu", "weight": 0}]}}
+    resources = [{"name": "cpu", "weight": 0}]
+    args = {"scoringStrategy": {"type": "LeastAllocated", "resources": resources}}
 
     strategy = plugin("NodeResourcesFit", args).args.scoring_strategy
 
@@ -99,7 +111,7 @@ def test_a_weight_of_zero_is_one() -> None:
 def test_no_resources_are_the_usual_ones() -> None:
     """An empty list is one that was not written."""
     for name, args in (
-        ("NodeResourcesFit", {"scoringStrategy": {"resources": []}}),
+        ("NodeResourcesFit", {"scoringStrategy": {"type": "MostAllocated", "resources": []}}),
         ("NodeResourcesBalancedAllocation", {"resources": []}),
     ):
         made = plugin(name, args).args
