@@ -34,6 +34,18 @@ class Hasty(VolumeBinding):
     Args = HastyArgs
 
 
+class RestlessArgs(VolumeBindingArgs):
+    """Arguments without any patience."""
+
+    bind_timeout_seconds: int = 0
+
+
+class Restless(VolumeBinding):
+    """VolumeBinding that does not wait."""
+
+    Args = RestlessArgs
+
+
 @pytest.fixture
 async def alone() -> AsyncIterator[Cluster]:
     """Start an API server without a stand-in for the volume controller."""
@@ -170,6 +182,23 @@ async def test_a_pod_is_not_bound_before_its_claim_is(alone: Cluster) -> None:
     async with alone.running(alone.runner(VolumeBinding=VolumeBinding)):
         await eventually(lambda: "claimRef" in volume_of(alone, "v")["spec"])
         assert alone.node_of("p") == ""
+        finish(alone, "c", "v")
+        await eventually(lambda: alone.node_of("p") == "n0")
+
+
+async def test_without_patience_a_claim_is_bound_and_its_pod_is_tried_again(
+    alone: Cluster,
+) -> None:
+    """The first attempt writes which volume it gets; a later one finds it bound."""
+    alone.node("n0", labels={HOST: "n0"})
+    storage_class(alone, "kubernetes.io/no-provisioner")
+    volume(alone, "v", "n0")
+    claim(alone, "c")
+    pod(alone, "p", "c")
+
+    async with alone.running(alone.runner(VolumeBinding=Restless)):
+        await eventually(lambda: "within 0 seconds" in alone.condition("p").get("message", ""))
+        assert "claimRef" in volume_of(alone, "v")["spec"]
         finish(alone, "c", "v")
         await eventually(lambda: alone.node_of("p") == "n0")
 
