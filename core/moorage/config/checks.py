@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from pydantic.alias_generators import to_camel
+
 from moorage.config.defaults import DEFAULT_PLUGINS
 from moorage.config.durations import format_duration
-from moorage.config.schema import API_VERSION
+from moorage.config.schema import API_VERSION, EXTENSION_POINTS
 from moorage.config.sentences import Problem
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _DOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_DOMAIN: Final = 253
 
+_REMOVED: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
+"""Plugins of earlier versions; kube-scheduler refuses them, though not others it does not know."""
+
 
 def problems(configuration: KubeSchedulerConfiguration) -> list[Problem]:
     """All that is wrong with a configuration whose defaults are filled in; empty: nothing."""
@@ -40,6 +45,7 @@ def problems(configuration: KubeSchedulerConfiguration) -> list[Problem]:
         *_of_leader_election(configuration.leader_election),
         *_of_backoff(configuration),
         *_of_scheduler_names(configuration.profiles),
+        *(each for profile in configuration.profiles for each in _of_removed_plugins(profile)),
         *(each for profile in configuration.profiles for each in _of_plugin_config(profile)),
         *_of_queue_sort(configuration.profiles),
         *_of_extenders(configuration.extenders),
@@ -105,6 +111,24 @@ def _of_scheduler_names(profiles: Sequence[KubeSchedulerProfile]) -> Iterator[Pr
             yield Problem(field, sentence)
         elif (first := first_with.setdefault(profile.scheduler_name, field)) != field:
             yield Problem(field, f"{profile.scheduler_name!r} is the name in {first} already")
+
+
+def _of_removed_plugins(profile: KubeSchedulerProfile) -> Iterator[Problem]:
+    places = [
+        (f"plugins.{to_camel(point)}.enabled[{index}].name", plugin.name)
+        for point in EXTENSION_POINTS
+        for index, plugin in enumerate(profile.plugins.at(point).enabled)
+    ]
+    places += [
+        (f"pluginConfig[{index}].name", entry.name)
+        for index, entry in enumerate(profile.plugin_config)
+    ]
+    for place, name in places:
+        if name in _REMOVED:
+            yield Problem(
+                f"{profile.field}.{place}",
+                f"{name} was removed from Kubernetes; NodeVolumeLimits does its work",
+            )
 
 
 def _of_plugin_config(profile: KubeSchedulerProfile) -> Iterator[Problem]:
