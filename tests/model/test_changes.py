@@ -66,6 +66,12 @@ GATES = (PodSchedulingGate(name="a"), PodSchedulingGate(name="b"))
             id="toleration",
         ),
         pytest.param(
+            Pod(spec=PodSpec(tolerations=(Toleration(operator="Exists", toleration_seconds=1),))),
+            Pod(spec=PodSpec(tolerations=(Toleration(operator="Exists", toleration_seconds=9),))),
+            ActionType.UPDATE_OTHER,
+            id="seconds-of-a-toleration",
+        ),
+        pytest.param(
             Pod(spec=asking(cpu="2", memory="1Gi")),
             Pod(spec=asking(cpu="1", memory="2Gi")),
             ActionType.UPDATE_POD_SCALE_DOWN,

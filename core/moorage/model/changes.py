@@ -37,7 +37,8 @@ def pod_changes(old: PodInfo, new: PodInfo) -> ActionType:
         changes |= ActionType.UPDATE_POD_LABEL
     if _is_scaled_down(old.requests, new.requests):
         changes |= ActionType.UPDATE_POD_SCALE_DOWN
-    if before.spec.tolerations != after.spec.tolerations:
+    if len(before.spec.tolerations) != len(after.spec.tolerations):
+        # The API lets them be added; of those that are there only for how long may change.
         changes |= ActionType.UPDATE_POD_TOLERATION
     if before.status.resource_claim_statuses != after.status.resource_claim_statuses:
         changes |= ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
