@@ -53,7 +53,7 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
     def pre_score(self, state: moorage.CycleState, info: moorage.PodInfo) -> moorage.Verdict | None:
         """Skip pods that request none of the resources: they would all go to one node."""
         asked = Asked.of(info, self.args.resources, with_defaults=False)
-        if not asked.own.any():
+        if not np.count_nonzero(asked.own):
             return moorage.SKIP
         state["asked"] = asked
         return None
@@ -103,7 +103,8 @@ def _balance(
         deviation = _deviation(fractions, has)
     np.subtract(1, deviation, out=deviation)
     deviation *= 100
-    return deviation.astype(np.int64)
+    whole: NDArray[np.int64] = deviation.astype(np.int64)
+    return whole
 
 
 def _score_of_one(

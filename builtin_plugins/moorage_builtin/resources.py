@@ -57,12 +57,19 @@ class Asked(NamedTuple):
     ) -> Self:
         """Reckon; scalar resources that the pod does not request do not count."""
         own = dict(info.requests.scoring if with_defaults else info.requests.amounts)
-        counted = [spec for spec in resources if own.get(spec.name) or spec.name in _NATIVE]
-        weights = [[spec.weight] for spec in counted]
+        names: list[str] = []
+        amounts: list[int] = []
+        weights: list[int] = []
+        for spec in resources:
+            amount = own.get(spec.name, 0)
+            if amount or spec.name in _NATIVE:
+                names.append(spec.name)
+                amounts.append(amount)
+                weights.append(spec.weight)
         return cls(
-            tuple(spec.name for spec in counted),
-            np.array([[own.get(spec.name, 0)] for spec in counted], dtype=np.int64).reshape(-1, 1),
-            None if all(weight == [1] for weight in weights) else np.array(weights, dtype=np.int64),
+            tuple(names),
+            _column(amounts),
+            None if weights.count(1) == len(weights) else _column(weights),
             with_defaults,
         )
 
@@ -77,3 +84,7 @@ class Asked(NamedTuple):
             if name in self.names:
                 requested[self.names.index(name)] = amounts
         return requested
+
+
+def _column(amounts: list[int]) -> NDArray[np.int64]:
+    return np.array(amounts, dtype=np.int64)[:, np.newaxis]

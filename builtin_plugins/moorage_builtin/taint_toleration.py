@@ -34,7 +34,7 @@ class TaintToleration(moorage.Plugin):
         passes = nodes.taints.map(
             lambda taints: not untolerated(taints, tolerations, KEEPS_OUT), np.bool_, default=1
         )
-        return None if passes.all() else passes
+        return None if np.count_nonzero(passes) == len(passes) else passes
 
     @moorage.hookimpl
     def explain(self) -> moorage.Verdict:

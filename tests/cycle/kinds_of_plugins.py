@@ -40,14 +40,14 @@ class Crowded(moorage.Plugin):
         return moorage.Verdict.unschedulable(f"{code} pods are too many")
 
     @moorage.hookimpl
-    def score_nodes(self, nodes: moorage.NodesView) -> NDArray[np.int64]:
-        """Prefer many pods."""
-        return nodes.pod_count.copy()
+    def score_nodes(self, pod: moorage.Pod, nodes: moorage.NodesView) -> NDArray[np.int64] | int:
+        """Prefer few pods, where the pod says how many are too many."""
+        return nodes.pod_count.copy() if _label(pod, "limit") else 7
 
     @moorage.hookimpl
     def normalize_scores(self, scores: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Scale."""
-        return moorage.scale(scores)
+        """Scale; what nobody scored would have 100."""
+        return moorage.scale(scores, reverse=True)
 
 
 class Unsigned(moorage.Plugin):

@@ -157,9 +157,11 @@ class _Attempt:
                 answer = self.ask(pre_score, passed)
                 if answer is not None and answer.code is moorage.Code.SKIP:
                     continue
-            raw = np.array([self._score(hook, name) for name in feasible])
+            answers = [self._score(hook, name) for name in feasible]
+            is_final = hook.name == "score_nodes" and isinstance(answers[0], int)
+            raw = np.array(answers)
             normalize = self.framework.hook(hook.plugin, "normalize_scores")
-            if normalize is not None:
+            if normalize is not None and not is_final:
                 state = self.states[hook.plugin]
                 raw = normalize.call(state, self.info.pod, raw, passed)
             for name, score in zip(feasible, raw.tolist(), strict=True):
@@ -171,7 +173,8 @@ class _Attempt:
         if hook.name == "score":
             node = moorage.NodeInfo(row, 0)
             return hook.call(self.states[hook.plugin], self.info.pod, self.info, node)
-        return self.ask(hook, row)[0]
+        answer = self.ask(hook, row)
+        return answer if isinstance(answer, int) else answer[0]
 
     def _rows(self, names: Sequence[str]) -> Any:  # noqa: ANN401 - an array of rows
         rows = [self.cluster.row(name) for name in names]

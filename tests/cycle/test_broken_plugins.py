@@ -152,6 +152,9 @@ def test_a_code_that_the_hook_cannot_answer(hook: str, verdict: Verdict) -> None
         ("score", lambda: [1, 2]),
         ("score_nodes", lambda: [1] * NODES),
         ("score_nodes", lambda: None),
+        ("score_nodes", lambda: True),
+        ("score_nodes", lambda: 101),
+        ("score_nodes", lambda: -1),
         ("normalize_scores", lambda: [1] * NODES),
         ("normalize_scores", lambda: None),
     ],
@@ -414,3 +417,39 @@ def test_reasons_of_nodes_taken_singly_with_expected_pods() -> None:
     decision = cycle.decide(queued(make_pod("p")))
 
     assert decision.message == ("0/2 nodes are available: 1 first, 1 somebody is expected.")
+
+
+class _Undecided(moorage.Plugin):
+    """Has one score for all nodes, until it is asked about fewer."""
+
+    score_depends = moorage.Depends(node=True)
+
+    @moorage.hookimpl
+    def sign(self) -> str:
+        """Take all pods for alike."""
+        return ""
+
+    @moorage.hookimpl
+    def score_nodes(self, nodes: moorage.NodesView) -> int:
+        """Change its mind."""
+        return 3 if len(nodes) == NODES else 4
+
+
+def test_one_score_for_all_nodes_holds_for_each_of_them() -> None:
+    """What was said of all rows cannot be another thing for the one that changed."""
+    source = PluginSource(
+        name="Broken", distribution="acme-plugins", version="2.1", plugin=_Undecided
+    )
+    framework = new_framework(Registry([source]), ["Broken"], services=Services())
+    cluster = framework.services.cluster
+    for number in range(NODES):
+        cluster.set_node(make_node(f"n{number}"))
+    cycle = Cycle(framework, cluster)
+
+    assert cycle.decide(queued(make_pod("first"))).node_name
+    cluster.set_node(make_node("n1", labels={"new": "yes"}))
+    broken = cycle.decide(queued(make_pod("second")))
+
+    assert broken.verdict.code is Code.ERROR
+    assert broken.message.startswith(f"{WHO} returned "), broken.message
+    assert "the same int for all nodes, or none" in broken.message

@@ -25,6 +25,7 @@ _SYSTEM = (
     ),
 )
 """What kube-scheduler has built in: soft, so that pods are spread where nothing speaks against it."""
+_NOBODY = Selector()
 
 
 class Defaults:
@@ -63,11 +64,13 @@ class Defaults:
     def _selector(self, pod: moorage.Pod) -> Selector:
         """Combine the selectors of the services of a pod and of its controller."""
         workloads = self._handle.workloads
+        services, controller = workloads.services_of(pod), workloads.controller_of(pod)
+        if not services and controller is None:
+            return _NOBODY
         labels: dict[str, str] = {}
-        for service in workloads.services_of(pod):
+        for service in services:
             labels.update(service.spec.selector or {})
         more: tuple[Requirement, ...] = ()
-        controller = workloads.controller_of(pod)
         if isinstance(controller, ReplicationController):
             labels.update(controller.spec.selector or {})
         elif controller is not None:

@@ -72,12 +72,14 @@ class LabelColumnView(Generic[V]):
         a value get `default`.
         """
         values = self._column.values
-        table = np.full(len(values) + 1, default, dtype=dtype)
         # A value that came and went may be one that the function cannot take.
         few = len(self.codes) < len(values)
-        used = set(self.codes.tolist()) - {ABSENT} if few else self._column.in_use
-        for code in used:
-            table[code] = function(values[code])
+        used = list(set(self.codes.tolist()) - {ABSENT}) if few else self._column.in_use
+        answers = [function(values[code]) for code in used]
+        if answers.count(default) == len(answers):
+            return np.full(len(self.codes), default, dtype=dtype)
+        table = np.full(len(values) + 1, default, dtype=dtype)
+        table[used] = answers
         return table[self.codes]
 
     def meets(self, needed: Requirement) -> NDArray[np.bool_]:

@@ -73,8 +73,7 @@ class PluginAnswers:
 
     `codes` (capacity,) int32 by row, 0 where the row passes, None: all pass. `raw` (capacity,) by
     row: int64 or float64, or int8 where the plugin does not normalise and they are 0 to 100 as
-    they are; None: the plugin does not score this pod. Entries of rows that are not nodes mean
-    nothing. `filter_version` and `score_version` count the times that everything
+    they are; an int: the final score of all rows; None: the plugin does not score this pod. Entries of rows that are not nodes mean nothing. `filter_version` and `score_version` count the times that everything
     was asked anew; `raw_version` counts changes of any raw score.
     """
 
@@ -83,7 +82,7 @@ class PluginAnswers:
         self.state = CycleState()
         self.pre_filtered = PreFiltered()
         self.codes: NDArray[np.int32] | None = None
-        self.raw: NDArray[Any] | None = None
+        self.raw: NDArray[Any] | int | None = None
         self.filter_version = self.score_version = self.raw_version = 0
         self._asker = asker
         self._cluster = cluster
@@ -105,7 +104,7 @@ class PluginAnswers:
     @property
     def nbytes(self) -> int:
         """Bytes held in arrays."""
-        return sum(array.nbytes for array in (self.codes, self.raw) if array is not None)
+        return sum(kept.nbytes for kept in (self.codes, self.raw) if isinstance(kept, np.ndarray))
 
     def refresh_filter(self, info: PodInfo) -> None:
         """Bring `pre_filtered` and `codes` up to date."""
@@ -129,15 +128,15 @@ class PluginAnswers:
         if rows is None:
             self._score_all(info, feasible)
         elif rows.size and self.raw is not None:
-            view = self._cluster.view_of(rows)
-            raw = self._ask_scores(info, view)
-            if self.step.normalize is None:
-                self.raw[rows] = raw
-                self.raw_version += 1
+            raw = self._ask_scores(info, self._cluster.view_of(rows))
+            if isinstance(raw, int) or isinstance(self.raw, int):
+                if not (isinstance(raw, int) and isinstance(self.raw, int) and raw == self.raw):
+                    raise self._asker.undecided(self.step)
                 return
-            if raw.dtype != self.raw.dtype:
+            final = self.step.normalize is None
+            if raw.dtype != self.raw.dtype and not final:
                 self.raw = self.raw.astype(np.float64)
-            if not np.array_equal(self.raw[rows], raw):
+            if final or not np.array_equal(self.raw[rows], raw):
                 self.raw[rows] = raw
                 self.raw_version += 1
 
@@ -168,12 +167,13 @@ class PluginAnswers:
         view = cluster.view()
         passed = view if feasible is None else cluster.view_of(feasible)
         if self._asker.pre_score(self.step, self.state, info, passed):
-            raw = self._ask_scores(info, view)
-            self.raw = by_row(cluster, raw, raw.dtype if self.step.normalize else _FINAL)
+            raw = self.raw = self._ask_scores(info, view)
+            if not isinstance(raw, int):
+                self.raw = by_row(cluster, raw, raw.dtype if self.step.normalize else _FINAL)
 
-    def _ask_scores(self, info: PodInfo, nodes: NodesView) -> NDArray[Any]:
+    def _ask_scores(self, info: PodInfo, nodes: NodesView) -> NDArray[Any] | int:
         """Ask for scores of n rows; those that nobody normalises are final, and checked here."""
         raw = self._asker.score(self.step, self.state, info, nodes)
-        if self.step.normalize is not None:
+        if isinstance(raw, int) or self.step.normalize is not None:
             return raw
         return self._asker.normalize(self.step, self.state, info, raw, nodes)

@@ -167,8 +167,10 @@ class Asker:
             )
         return True
 
-    def score(self, step: Step, state: CycleState, info: PodInfo, nodes: NodesView) -> NDArray[Any]:
-        """Ask for raw scores: (n,) int64 or float64, finite."""
+    def score(
+        self, step: Step, state: CycleState, info: PodInfo, nodes: NodesView
+    ) -> NDArray[Any] | int:
+        """Ask for raw scores: (n,) int64 or float64, finite; or one that is final, of all nodes."""
         hook = step.score
         assert hook is not None  # noqa: S101 - only scoring steps are asked
         step.evaluations.score.value += 1
@@ -179,6 +181,8 @@ class Asker:
             self._tell_if_slow(hook, begun)
         else:
             answer = self._call(hook, state, info.pod, info, nodes)
+            if type(answer) is int and 0 <= answer <= HIGHEST_SCORE:
+                return answer
         if not isinstance(answer, np.ndarray) or answer.shape != (len(nodes),):
             raise self._wrong(hook, f"numbers, one for each of {len(nodes)} nodes", answer)
         if answer.dtype.kind in "iub":
@@ -187,15 +191,22 @@ class Asker:
             raise self._wrong(hook, "finite numbers", answer)
         return answer.astype(np.float64, copy=False)
 
+    def undecided(self, step: Step) -> PluginError:
+        """Say that a plugin has one score for all of some nodes, and another for others."""
+        assert step.score is not None  # noqa: S101 - only scoring steps are asked
+        return self._wrong(step.score, "the same int for all nodes, or none", 0)
+
     def normalize(
         self,
         step: Step,
         state: CycleState,
         info: PodInfo,
-        scores: NDArray[Any],
+        scores: NDArray[Any] | int,
         nodes: NodesView,
     ) -> NDArray[np.int64]:
-        """Bring raw scores to integers 0 to 100; (n,) int64."""
+        """Bring raw scores, as `score` gave them, to integers 0 to 100; (n,) int64."""
+        if isinstance(scores, int):
+            return np.full(len(nodes), scores, dtype=np.int64)
         if step.normalize is not None:
             scores = scores.view()  # the array itself may be the plugin's own
             scores.flags.writeable = False
@@ -210,15 +221,21 @@ class Asker:
             raise self._wrong(hook, f"an array of shape ({count},)", scores)
         whole = scores
         if scores.dtype.kind == "f":
-            in_range = np.nan_to_num(scores, nan=-1.0).clip(-1, HIGHEST_SCORE + 1)
-            whole = in_range.astype(np.int64)
-            if not np.array_equal(whole, in_range):
+            bounded = np.nan_to_num(scores, nan=-1.0).clip(-1, HIGHEST_SCORE + 1)
+            whole = bounded.astype(np.int64)
+            if not np.array_equal(whole, bounded):
                 raise self._wrong(hook, f"whole numbers{_advice(hook)}", scores)
         elif scores.dtype.kind not in "iu":
             raise self._wrong(hook, "integers", scores)
         whole = whole.astype(np.int64, copy=False)
-        # Read as unsigned, a negative score is a very high one: one look instead of two.
-        if np.count_nonzero(whole.view(np.uint64) > HIGHEST_SCORE):
+        if (
+            count == 1
+        ):  # the row that changed since the last pod: a plain number is looked at faster
+            in_range = 0 <= whole.item() <= HIGHEST_SCORE
+        else:
+            # Read as unsigned, a negative score is a very high one: one look instead of two.
+            in_range = not np.count_nonzero(whole.view(np.uint64) > HIGHEST_SCORE)
+        if not in_range:
             raise self._wrong(hook, f"scores from 0 to {HIGHEST_SCORE}{_advice(hook)}", scores)
         return whole
 

@@ -33,8 +33,8 @@ _NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 class CombinedAnswers:
     """One signature's answers: `passes` (capacity,) bool and `total` (capacity,) int by row.
 
-    `total` is the weighted sum of normalised scores over the rows that pass, -1 elsewhere; it is
-    filled in only when somebody asks for scores. `count` is how many rows pass. `answers` are
+    `total` is the weighted sum of normalised scores over the rows that pass, without those that all
+    rows have alike, -1 elsewhere; it is filled in only when somebody asks for scores. `count` is how many rows pass. `answers` are
     those of the single plugins; the plugins in `unshared` must be asked for each pod. `is_plain`:
     there are none, and no PreFilter plugin refused the pod or named nodes.
     """
@@ -168,7 +168,7 @@ class CombinedAnswers:
 
     def _sum_all(self) -> None:
         """Sum the parts of the plugins that score this pod; of most pods, some do not."""
-        scoring = [index for index, entry in enumerate(self._scores) if entry.raw is not None]
+        scoring = [i for i, entry in enumerate(self._scores) if isinstance(entry.raw, np.ndarray)]
         self._scoring = np.array(scoring, dtype=np.intp)
         total = np.zeros(len(self.passes), dtype=self._parts.dtype)
         for index in scoring:
@@ -179,7 +179,9 @@ class CombinedAnswers:
     def scores_on(self, rows: NDArray[np.intp]) -> dict[Step, NDArray[np.int64]]:
         """Return the weighted scores (k,) int64 by plugin that `total` was last made of."""
         return {
-            entry.step: self._parts[index, rows].astype(np.int64)
+            entry.step: self._final(entry, entry.raw, len(rows))
+            if isinstance(entry.raw, int)
+            else self._parts[index, rows].astype(np.int64)
             for index, entry in enumerate(self._scores)
             if entry.raw is not None
         }
@@ -213,7 +215,7 @@ class CombinedAnswers:
         # Of the type of sums, so that products of small integers are, too.
         weight = part.dtype.type(entry.step.weight)
         anew = seen is None or seen[0] != now[0]
-        if entry.raw is None:
+        if not isinstance(entry.raw, np.ndarray):
             return anew
         if entry.step.normalize is None:
             if anew:
@@ -248,10 +250,16 @@ class CombinedAnswers:
         view: NodesView,
     ) -> NDArray[np.int64]:
         assert entry.raw is not None  # noqa: S101 - asked only where there are scores
+        if isinstance(entry.raw, int):
+            return self._final(entry, entry.raw, len(view))
         scores = entry.raw[rows]
         if entry.step.normalize is not None:
             scores = self._asker.normalize(entry.step, entry.state, info, scores, view)
         return scores.astype(np.int64, copy=False) * entry.step.weight
+
+    @staticmethod
+    def _final(entry: PluginAnswers, score: int, count: int) -> NDArray[np.int64]:
+        return np.full(count, score * entry.step.weight, dtype=np.int64)
 
 
 def _union(parts: list[NDArray[np.intp]]) -> NDArray[np.intp]:

@@ -213,11 +213,11 @@ def score(state: CycleState, pod: Pod, info: PodInfo, node: NodeInfo) -> float:
 @hookspec
 def score_nodes(
     state: CycleState, pod: Pod, info: PodInfo, nodes: NodesView
-) -> NDArray[np.integer[Any]] | NDArray[np.floating[Any]] | None:
+) -> NDArray[np.integer[Any]] | NDArray[np.floating[Any]] | int:
     """Score many nodes at once: (n,) integers or finite floats, higher is better.
 
-    Integers or floats, but always the same: rows may be asked about in several calls. None: the
-    pod gets 0 everywhere, and `normalize_scores` is not called; a matter of the pod, not of nodes.
+    Integers or floats, but always the same: rows may be asked about in several calls. An int, 0 to
+    100: what every node gets, whichever nodes are asked about; `normalize_scores` is not called.
     """
 
 

@@ -117,7 +117,8 @@ def _answers(
     if single.step.score is not None:
         keeper.refresh_scores(info, np.array(passed, dtype=np.intp))
         if keeper.raw is not None:
-            scores = {cache.name(row): float(keeper.raw[row]) for row in rows.tolist()}
+            raw = np.broadcast_to(keeper.raw, cache.columns.capacity)
+            scores = {cache.name(row): float(raw[row]) for row in rows.tolist()}
     return Answers(verdicts, scores)
 
 

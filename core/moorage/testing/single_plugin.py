@@ -134,16 +134,20 @@ class SinglePlugin:
         `nodes` are those that passed the filters, without it all.
         """
         view = self.cluster.view(nodes)
-        scores = self._raw(pod, view)
-        return {} if scores is None else dict(zip(view.names(), scores.tolist(), strict=True))
+        if not self._scores(pod, view):
+            return {}
+        raw = self.asker.score(self.step, self.state(pod), PodInfo(pod), view)
+        scores = [raw] * len(view) if isinstance(raw, int) else raw.tolist()
+        return dict(zip(view.names(), scores, strict=True))
 
     def scores(self, pod: Pod, nodes: Iterable[str] | None = None) -> dict[str, int]:
         """Return the normalised scores, 0 to 100; arguments as `raw_scores`."""
         view = self.cluster.view(nodes)
-        raw = self._raw(pod, view)
-        if raw is None:
+        if not self._scores(pod, view):
             return {}
-        scores = self.asker.normalize(self.step, self.state(pod), PodInfo(pod), raw, view)
+        state, info = self.state(pod), PodInfo(pod)
+        raw = self.asker.score(self.step, state, info, view)
+        scores = self.asker.normalize(self.step, state, info, raw, view)
         return dict(zip(view.names(), scores.tolist(), strict=True))
 
     def normalize(self, scores: Mapping[str, float], pod: Pod | None = None) -> dict[str, int]:
@@ -187,16 +191,13 @@ class SinglePlugin:
 
     # Inside
 
-    def _raw(self, pod: Pod, view: NodesView) -> Any:  # noqa: ANN401 - an array of numbers, or None
-        info = PodInfo(pod)
+    def _scores(self, pod: Pod, view: NodesView) -> bool:
+        """Ask `pre_score` whether the plugin scores a pod, or skips it."""
         if self.step.score is None:
             raise PluginError(f"plugin {self.plugin.name!r} does not score")
         if pod.metadata.uid not in self._states:
             self.pre_filter(pod)  # it may note what scoring needs
-        state = self.state(pod)
-        if not self.asker.pre_score(self.step, state, info, view):
-            return None
-        return self.asker.score(self.step, state, info, view)
+        return self.asker.pre_score(self.step, self.state(pod), PodInfo(pod), view)
 
     def _verdict(self, name: str, pod: Pod, node: str) -> Verdict:
         answer = self._call(name, self.state(pod), pod, node)
