@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.loop_kit import (
+    PROFILE,
     World,
     added,
     deleted,
@@ -23,7 +24,7 @@ from tests.loop_kit import (
 import moorage
 from moorage.binding import Reservation
 from moorage.queueing import Place
-from moorage.session import Failure
+from moorage.session import Failure, Session
 
 INLINE = ("reserve", "unreserve", "permit")
 
@@ -276,13 +277,18 @@ def test_pod_that_waits_and_is_deleted_gives_its_node_back() -> None:
 
 
 def test_pod_that_is_being_deleted_is_not_tried() -> None:
-    """It ends without a node, and without a word about it."""
-    world, log = world_with("p")
+    """It ends without a node, and this much is said."""
+    world, log = world_with()
+    told: list[moorage.PodInfo] = []
+    world.session = Session({PROFILE: world.framework}, world.services, on_skipped=told.append)
+    world.queue = world.session.queue
+    world.session.pods.take(added(make_pod("p")))
     pod = make_pod("p")
     metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=datetime.now(UTC))
     world.session.pods.take(modified(msgspec.structs.replace(pod, metadata=metadata)))
     assert world.session.attempt() is None
     assert log == []
+    assert [info.key for info in told] == ["ns/p"]
     assert world.queue.place("p") is Place.OUTSIDE
 
 

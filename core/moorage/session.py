@@ -88,9 +88,9 @@ class Session:
 
     All frameworks were made with `services`, whose activation and nominations this fills in.
     Backoffs and `unschedulable_timeout` are in seconds; `on_ready` is called when `attempt` or
-    `next_at` may answer otherwise than before, `on_gated` for a pod that PreEnqueue holds back. Pods
-    and objects are taken in through `pods`, `nodes`, `namespaces`, `watched(plural)` and
-    `informed(informer)`.
+    `next_at` may answer otherwise than before, `on_gated` for a pod that PreEnqueue holds back,
+    `on_skipped` for one that is not tried since it is being deleted. Pods and objects are taken in
+    through `pods`, `nodes`, `namespaces`, `watched(plural)` and `informed(informer)`.
     """
 
     def __init__(
@@ -103,10 +103,12 @@ class Session:
         unschedulable_timeout: float = 300.0,
         on_ready: Callable[[], None] = _nothing,
         on_gated: Callable[[Failure], None] = _ignore,
+        on_skipped: Callable[[PodInfo], None] = _ignore,
     ) -> None:
         self.frameworks = dict(frameworks)
         self.services = services
         self._on_gated = on_gated
+        self._on_skipped = on_skipped
         self.cluster = services.cluster
         self.record = Record(services)
         keys = SortKeys(self._on_sort_error)
@@ -265,6 +267,7 @@ class Session:
         newest = self.pods.known(queued.info.uid) or queued.info
         if is_terminating(newest.pod):
             _logger.debug("Skip scheduling of pod %s, which is being deleted", queued.key)
+            self._on_skipped(newest)
             return False
         return True
 

@@ -284,6 +284,20 @@ async def test_pod_bound_by_a_neighbour_is_dropped(cluster: Cluster) -> None:
     assert cluster.node_of("p") == other
 
 
+async def test_pod_that_is_being_deleted_is_told_that_it_is_not_tried(cluster: Cluster) -> None:
+    """Somebody's finalizer keeps it, and it waits for no node any more."""
+    cluster.node("n1")
+    cluster.pod("ending", schedulingGates=[{"name": "later"}])
+    pod = cluster.get("ending")
+    pod["metadata"]["finalizers"] = ["example.com/wait"]
+    cluster.store.update(pod)
+    cluster.store.delete("pods", "ending", namespace="default")
+    async with cluster.running(cluster.runner()) as runner:
+        await runner.until_idle()
+    notes = [event["message"] for event in cluster.store.list("events")]
+    assert notes == ["skip schedule deleting pod: default/ending"]
+
+
 async def test_pod_deleted_while_it_is_bound_leaves_nothing(cluster: Cluster) -> None:
     """Nothing is assumed for it, and nothing is written about it."""
     cluster.node("n1")

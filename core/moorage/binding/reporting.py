@@ -62,6 +62,16 @@ class Reporter:
         if self.status.unscheduled(info, reason=reason, message=message):
             self.event(info.pod, kind="Warning", reason=reason, action="Queueing", note=message)
 
+    def skipped(self, info: PodInfo) -> None:
+        """Report that a pod was not tried, since it is being deleted."""
+        self.event(
+            info.pod,
+            kind="Warning",
+            reason="FailedScheduling",
+            action="Scheduling",
+            note=f"skip schedule deleting pod: {info.key}",
+        )
+
     def scheduled(self, info: PodInfo, node_name: str) -> None:
         """Report that a pod was bound."""
         self.event(

@@ -214,6 +214,7 @@ class Runner:
             unschedulable_timeout=timeout,
             on_ready=self._wake.set,
             on_gated=self._report_gated,
+            on_skipped=self._report_skipped,
         )
         services.activate = threadsafe(services.activate)
         pods, nodes, namespaces = reflectors
@@ -359,6 +360,10 @@ class Runner:
     def _report_gated(self, failure: Failure) -> None:
         if self._reporter is not None:
             self._reporter.gated(failure.info, reason=failure.reason, message=failure.message)
+
+    def _report_skipped(self, info: PodInfo) -> None:
+        if self._reporter is not None:
+            self._reporter.skipped(info)
 
     def _newest(self, uid: str) -> PodInfo | None:
         return None if self._session is None else self._session.pods.known(uid)
