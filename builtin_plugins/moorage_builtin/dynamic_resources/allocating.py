@@ -308,7 +308,9 @@ class Search:
 
     def _has_counters(self, where: _Where) -> bool:
         kind = self._kind(where)
-        if not kind.consumes or (kind.device.allow_multiple_allocations and self._is_shared(where)):
+        if not kind.device.consumes_counters or (
+            kind.device.allow_multiple_allocations and self._is_shared(where)
+        ):
             return True
         view = where[0]
         if self._overdrawn[view]:
