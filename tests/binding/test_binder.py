@@ -308,8 +308,29 @@ async def test_pod_that_is_about_to_be_bound_is_not_called_off() -> None:
 
     def work(pod: moorage.Pod, plugin: moorage.Plugin) -> None:
         found = plugin.handle.pods_in_pre_bind.get(pod.metadata.uid)
-        answers.append(found is not None and found.finish() and found.cancel("preempted by Other"))
+        assert found is not None
+        found.finish()
+        answers.append(found.cancel("preempted by Other"))
 
     case = Case({"B.pre_bind": work})
     assert (await case.bind()).is_success
     assert answers == [False]
+
+
+async def test_end_of_the_process_is_not_mistaken_for_a_pod_that_is_called_off() -> None:
+    """Both may come at once; whoever cancelled the task waits for it to end."""
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await asyncio.sleep(60)
+
+    case = Case({"A.pre_bind": lambda _pod, _plugin: work()})
+    task = asyncio.create_task(case.bind(case.reserve()))
+    await begun.wait()
+    pod = case.world.services.pre_binding.get("p0")
+    assert pod is not None
+    assert pod.cancel("preempted by Other")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -12,6 +12,8 @@ from moorage.binding.reservation import Reservation
 from moorage.binding.threads import DaemonThreads
 from moorage.binding.wording import failure
 from moorage.fault_log import log_fault
+from moorage.framework.blame import current_task
+from moorage.framework.pre_binding import PodInPreBind
 from moorage.framework.profile import Hook
 from moorage.framework.verdict import SUCCESS, Code, Verdict
 
@@ -85,23 +87,32 @@ class Binder:
         Or until the pod is called off. A plain hook is waited for even then: its thread cannot be
         stopped, and what it does must be over before it is undone.
         """
-        hooks = [hook for hook in reservation.hooks.pre_bind if hook.plugin not in skipped]
         pods = reservation.framework.services.pre_binding
         with pods.working_for(reservation.info.uid) as pod:
-            for hook in hooks:
-                asking = asyncio.ensure_future(self._ask(hook, reservation))
-                pod.on_called_off = asking.cancel if _is_async(hook, reservation) else None
-                try:
-                    verdict = await asking
-                except asyncio.CancelledError:
-                    task = asyncio.current_task()
-                    if not pod.called_off or (task is not None and task.cancelling()):
-                        raise
-                if pod.called_off:
-                    break
-                if not verdict.is_success:
-                    return verdict
-            return SUCCESS if pod.finish() else Verdict.error(pod.called_off)
+            for hook in reservation.hooks.pre_bind:
+                if hook.plugin not in skipped:
+                    verdict = await self._ask_unless_called_off(hook, reservation, pod)
+                    if not verdict.is_success:
+                        return verdict
+            pod.finish()
+        return SUCCESS
+
+    async def _ask_unless_called_off(
+        self, hook: Hook, reservation: Reservation, pod: PodInPreBind
+    ) -> Verdict:
+        # Cancelled in place: whoever drives this, a task or not, drives all of it.
+        task = current_task() if _is_async(hook, reservation) else None
+        pod.on_called_off = None if task is None else task.cancel
+        try:
+            verdict = await self._ask(hook, reservation)
+        except asyncio.CancelledError:
+            if not pod.called_off or task is None or task.cancelling() > 1:
+                raise  # the process ends
+        finally:
+            pod.on_called_off = None
+            if pod.called_off and task is not None:
+                task.uncancel()
+        return Verdict.error(pod.called_off) if pod.called_off else verdict
 
     async def _pre_flight(self, reservation: Reservation) -> tuple[Verdict, frozenset[str]]:
         """Return a failure, or which plugins have nothing to do before the pod is bound."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 
-__all__ = ["let_through"]
+__all__ = ["current_task", "let_through"]
 
 
 def let_through(error: BaseException, *, awaited: bool = False) -> None:
@@ -22,7 +22,7 @@ def let_through(error: BaseException, *, awaited: bool = False) -> None:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             raise error
         return
-    task = _current_task()
+    task = current_task()
     if isinstance(error, asyncio.CancelledError):
         if task is not None and task.cancelling():
             raise error
@@ -30,7 +30,8 @@ def let_through(error: BaseException, *, awaited: bool = False) -> None:
         raise error
 
 
-def _current_task() -> asyncio.Task[object] | None:
+def current_task() -> asyncio.Task[object] | None:
+    """Return the task that calls; None where none does, or no loop runs."""
     try:
         return asyncio.current_task()
     except RuntimeError:  # no loop runs in this thread

@@ -30,10 +30,9 @@ class PodInPreBind:
                 self.on_called_off()
         return True
 
-    def finish(self) -> bool:
-        """Note that everything is done; False: it was called off."""
-        self._finished = not self.called_off
-        return self._finished
+    def finish(self) -> None:
+        """Note that everything is done: the pod is about to be bound."""
+        self._finished = True
 
 
 class PodsInPreBind:
