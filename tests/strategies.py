@@ -153,9 +153,10 @@ def _requirements(draw: st.DrawFn) -> NodeSelectorRequirement:
     operator = draw(st.sampled_from(_NODE_OPERATORS))
     values: tuple[str, ...] = ()
     if operator in {"Gt", "Lt"}:
-        values = (draw(st.sampled_from(["1", "7", "-3", "0"])),)
+        values = (draw(st.sampled_from(["1", "7", "03", "0"])),)
     elif operator in {"In", "NotIn"}:
-        values = tuple(draw(st.lists(st.sampled_from(VALUES), min_size=1, max_size=3)))
+        readable = [value for value in VALUES if value[0] != "-"]
+        values = tuple(draw(st.lists(st.sampled_from(readable), min_size=1, max_size=3)))
     return NodeSelectorRequirement(
         key=draw(st.sampled_from(KEYS)), operator=operator, values=values
     )

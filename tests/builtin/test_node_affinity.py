@@ -30,12 +30,22 @@ def _passing(wanted: Affinity) -> set[str]:
         pytest.param(requirement("gen", "Gt", str(2**63)), id="beyond-64-bits"),
         pytest.param(requirement("gen", "Near", "5"), id="operator"),
         pytest.param(requirement("gen", "In"), id="no-values"),
+        pytest.param(requirement("gen", "NotIn", "no label!"), id="value"),
+        pytest.param(requirement("gen", "NotIn", "x" * 64), id="long-value"),
+        pytest.param(requirement("no/label/", "DoesNotExist"), id="key"),
+        pytest.param(requirement("A.com/gen", "DoesNotExist"), id="domain-of-a-key"),
     ],
 )
 def test_term_that_cannot_be_read_matches_no_node(unreadable: NodeSelectorRequirement) -> None:
     """The API takes some of them; the pod's other terms count as ever."""
     assert _passing(affinity(term(unreadable))) == set()
     assert _passing(affinity(term(unreadable), term(SSD))) == {"n2"}
+
+
+@pytest.mark.parametrize("key", ["gen", "a", "A_b.c", "example.com/gen", "a-1.b/" + "x" * 63])
+def test_key_of_a_label_can_be_read(key: str) -> None:
+    """A name, also with a domain before it."""
+    assert _passing(affinity(term(requirement(key, "NotIn", "", "a_B.c-1")))) == {"n1", "n2"}
 
 
 def test_label_beyond_64_bits_is_no_number() -> None:

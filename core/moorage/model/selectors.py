@@ -7,6 +7,7 @@ matches nothing; Gt and Lt compare integers).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -23,6 +24,10 @@ __all__ = [
 
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
+_NAME = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_LABEL_VALUE = re.compile(f"(?:{_NAME})?")
+_PART = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_LABEL_KEY = re.compile(rf"(?:(?=[^/]{{1,253}}/){_PART}(?:\.{_PART})*/)?{_NAME}")
 
 
 class InvalidSelectorError(ValueError):
@@ -81,6 +86,7 @@ def node_term_requirements(
     for index, expression in enumerate(term.match_expressions):
         where = f"{field}.matchExpressions[{index}]"
         _check(expression.operator, expression.values, _NODE_OPERATORS, where)
+        _check_label(expression.key, expression.values, where)
         labels.append(
             Requirement(expression.key, expression.operator, frozenset(expression.values))
         )
@@ -109,6 +115,17 @@ def _check(operator: str, values: tuple[str, ...], known: tuple[str, ...], where
         raise InvalidSelectorError(f"{where}.values: {operator} takes no values")
     if operator in {"Gt", "Lt"} and (len(values) != 1 or _integer(values[0]) is None):
         raise InvalidSelectorError(f"{where}.values: {operator} needs one integer")
+
+
+def _check_label(key: str, values: tuple[str, ...], where: str) -> None:
+    """Refuse what no label can be; the API takes such values in preferences."""
+    if not _LABEL_KEY.fullmatch(key):
+        raise InvalidSelectorError(f"{where}.key: {key!r} cannot be the key of a label")
+    for index, value in enumerate(values):
+        if not _LABEL_VALUE.fullmatch(value):
+            raise InvalidSelectorError(
+                f"{where}.values[{index}]: {value!r} cannot be the value of a label"
+            )
 
 
 def _order(needed: Requirement) -> tuple[str, str, list[str]]:
