@@ -22,9 +22,10 @@ from moorage.cache.changes import ChangeLog
 from moorage.cache.cluster import ClusterCache
 from moorage.cache.devices import DeviceStore
 from moorage.cache.label_view import LabelColumnView
+from moorage.cache.node_info import NodeInfo
 from moorage.cache.pods_on_rows import PodsOnRows
 from moorage.cache.storage import StorageStore
-from moorage.cache.view import NodeInfo, NodesView
+from moorage.cache.view import NodesView
 from moorage.cache.workloads import WorkloadStore
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ChangeLog"]
+__all__ = ["ChangeLog", "ChangedRows"]
 
 _NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 _NONE.flags.writeable = False
@@ -45,3 +45,38 @@ class ChangeLog:
         if count == 1:
             return np.array(self._rows[-1:], dtype=np.intp)
         return np.array(sorted(set(self._rows[newer:])), dtype=np.intp)
+
+
+class ChangedRows:
+    """The rows that changed by either of two logs; readers that ask the same share one answer."""
+
+    def __init__(self, nodes: ChangeLog, pods: ChangeLog) -> None:
+        self._nodes = nodes
+        self._pods = pods
+        self._asked: tuple[int, int | None, int, int] | None = None
+        self._answer: tuple[NDArray[np.intp] | None, NDArray[np.intp] | None] = None, None
+
+    def since(
+        self, nodes: int, pods: int | None, valid: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.intp] | None, NDArray[np.intp] | None]:
+        """Return the rows that changed since positions of the logs, and those that are `valid`.
+
+        None: too many to say. `pods` None leaves changes of pods out. `valid` (capacity,) changes
+        only with the log of nodes.
+        """
+        question = (nodes, pods, self._nodes.end, self._pods.end)
+        if question != self._asked:
+            rows = self._nodes.since(nodes)
+            if pods is not None and rows is not None:
+                more = self._pods.since(pods)
+                if more is None or not rows.size:
+                    rows = more
+                elif more.size:
+                    rows = np.union1d(rows, more)
+            valid_rows = rows
+            if rows is not None and rows.size:
+                is_valid = valid[rows]
+                if np.count_nonzero(is_valid) < len(rows):
+                    valid_rows = rows[is_valid]
+            self._asked, self._answer = question, (rows, valid_rows)
+        return self._answer

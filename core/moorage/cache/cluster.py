@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.cache.budgets import BudgetStore
-from moorage.cache.changes import ChangeLog
+from moorage.cache.changes import ChangedRows, ChangeLog
 from moorage.cache.columns import CPU, MEMORY, PODS, NodeColumns
 from moorage.cache.devices import DeviceStore
 from moorage.cache.facts import Facts
@@ -28,6 +28,7 @@ from moorage.cache.namespaces import NamespaceTable
 from moorage.cache.node_volumes import NodeVolumes
 from moorage.cache.pod_table import PodTable
 from moorage.cache.ports import HostPortIndex
+from moorage.cache.rows import RowNames
 from moorage.cache.storage import FACT_OF_STORAGE, StorageStore
 from moorage.cache.terms import FACT_OF_KIND, TermColumns
 from moorage.cache.view import NodesView
@@ -85,17 +86,14 @@ class ClusterCache:
         self._node_volumes = NodeVolumes(self.storage, self.facts)
         self.devices = DeviceStore()
         self.terms = TermColumns(self.facts)
-        self._rows: dict[str, int] = {}
-        self._names: list[str] = []
+        self._rows = RowNames()
         self._nodes: list[Node | None] = []
         self._pods_on: list[dict[str, PodInfo]] = []
         self._row_of_pod: dict[str, int] = {}
         self._assumed: set[str] = set()
-        self._free: list[int] = []
         self._valid_rows: NDArray[np.intp] | None = None
         self._full: NodesView | None = None
-        self._asked_rows: tuple[int, int | None, int, int] | None = None
-        self._changed_rows: tuple[NDArray[np.intp] | None, NDArray[np.intp] | None] = None, None
+        self._changed = ChangedRows(self.node_changes, self.pod_changes)
         self._journal: list[tuple[bool, PodInfo, str]] | None = None
 
     # Reading
@@ -125,8 +123,8 @@ class ClusterCache:
 
     @property
     def row_count(self) -> int:
-        """One more than the highest row in use."""
-        return len(self._names)
+        """One more than the highest row that was ever in use."""
+        return len(self._rows)
 
     @property
     def valid_rows(self) -> NDArray[np.intp]:
@@ -154,39 +152,24 @@ class ClusterCache:
         None: too many to say. `pods` None leaves changes of pods out. Readers that ask the same
         share one answer.
         """
-        question = (nodes, pods, self.node_changes.end, self.pod_changes.end)
-        if question != self._asked_rows:
-            rows = self.node_changes.since(nodes)
-            if pods is not None and rows is not None:
-                more = self.pod_changes.since(pods)
-                if more is None or not rows.size:
-                    rows = more
-                elif more.size:
-                    rows = np.union1d(rows, more)
-            valid_rows = rows
-            if rows is not None and rows.size:
-                valid = self.columns.valid[rows]
-                if np.count_nonzero(valid) < len(rows):
-                    valid_rows = rows[valid]
-            self._asked_rows, self._changed_rows = question, (rows, valid_rows)
-        return self._changed_rows
+        return self._changed.since(nodes, pods, self.columns.valid)
 
     def volume_limits(self, driver: str) -> NDArray[np.int64] | None:
         """Return how many volumes of a driver nodes can have: by row, see `NodeVolumes`."""
-        return self._node_volumes.limits(driver, self._rows, self.columns.capacity)
+        return self._node_volumes.limits(driver, self._rows.rows, self.columns.capacity)
 
     def volume_attachments(self) -> NDArray[np.int64]:
         """Return how many volumes are attached to nodes, by row, see `NodeVolumes`."""
-        return self._node_volumes.attachments(self._rows, self.columns.capacity)
+        return self._node_volumes.attachments(self._rows.rows, self.columns.capacity)
 
     def row(self, name: str) -> int | None:
         """Return the row of a node by name, None where it is not known."""
-        row = self._rows.get(name)
+        row = self._rows.rows.get(name)
         return row if row is not None and self.columns.valid[row] else None
 
     def name(self, row: int) -> str:
         """Return the name of the node of a row."""
-        return self._names[row]
+        return self._rows.names[row]
 
     def node(self, row: int) -> Node:
         """Return the node of a valid row."""
@@ -300,7 +283,7 @@ class ClusterCache:
         self._assumed.discard(uid)
         row = self._row_of_pod.get(uid)
         if row is not None:
-            if self._names[row] == info.pod.spec.node_name:
+            if self._rows.names[row] == info.pod.spec.node_name:
                 before = self._pods_on[row][uid]
                 if before.requests == info.requests and before.host_ports == info.host_ports:
                     self._pods_on[row][uid] = info
@@ -328,7 +311,7 @@ class ClusterCache:
         self._assumed.add(info.uid)
         self._put_on(info, row)
         if self._journal is not None:
-            self._journal.append((True, info, self._names[row]))
+            self._journal.append((True, info, self._rows.names[row]))
 
     def forget(self, uid: str) -> PodInfo | None:
         """Take an assumed pod back; does nothing for a pod that is bound by now."""
@@ -344,7 +327,7 @@ class ClusterCache:
 
     def node_of(self, uid: str) -> str:
         """Return the name of the node a pod is on; KeyError where it is on none."""
-        return self._names[self._row_of_pod[uid]]
+        return self._rows.names[self._row_of_pod[uid]]
 
     def begin(self) -> None:
         """Start to note what is assumed and forgotten, so that it can be taken back."""
@@ -371,21 +354,16 @@ class ClusterCache:
     # Inside
 
     def _row_for(self, name: str) -> int:
-        row = self._rows.get(name)
+        row = self._rows.rows.get(name)
         if row is not None:
             return row
-        if self._free:
-            row = self._free.pop()
-            self._names[row] = name
-        else:
-            row = len(self._names)
-            self._names.append(name)
+        row = self._rows.take(name)
+        if row == len(self._nodes):
             self._nodes.append(None)
             self._pods_on.append({})
             if row >= self.columns.capacity:
                 # By a quarter: answers are kept by capacity, and doubling would waste half of them.
                 self._grow(self.columns.capacity * 5 // 4)
-        self._rows[name] = row
         return row
 
     def _grow(self, capacity: int) -> None:
@@ -402,9 +380,7 @@ class ClusterCache:
 
     def _release_if_unused(self, row: int) -> None:
         if self._nodes[row] is None and not self._pods_on[row]:
-            del self._rows[self._names[row]]
-            self._names[row] = ""
-            self._free.append(row)
+            self._rows.let_go(row)
 
     def _put_on(self, info: PodInfo, row: int) -> None:
         self._pods_on[row][info.uid] = info
@@ -462,14 +438,14 @@ class ClusterCache:
         self.taints.check_invariants()
         self.features.check_invariants()
         assert self._assumed <= self._row_of_pod.keys()
-        assert {name for name in self._names if name} == self._rows.keys()
-        for row, name in enumerate(self._names):
+        self._rows.check_invariants()
+        for row, name in enumerate(self._rows.names):
             self._check_row(row, name, nodes.get(row), list(pods[row]))
 
     def _check_row(self, row: int, name: str, node: Node | None, pods: list[PodInfo]) -> None:
         columns = self.columns
         assert bool(columns.valid[row]) == (node is not None), name
-        assert (row in self._free) == (not name), name
+        assert bool(name) == (node is not None or bool(pods)), name
         requested = {PODS: len(pods)}
         for info in pods:
             assert self._row_of_pod[info.uid] == row, info

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from moorage.cache.cluster import ClusterCache
     from moorage.cache.images import ImageState
 
-__all__ = ["NodeInfo", "NodesView"]
+__all__ = ["NodesView"]
 
 S = TypeVar("S", bound=np.generic)
 
@@ -434,41 +434,3 @@ def _with_room(matrix: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
 def _read_only(array: NDArray[S]) -> NDArray[S]:
     array.flags.writeable = False
     return array
-
-
-class NodeInfo:
-    """One row of a view, for hooks that take one node at a time; valid until the hook returns."""
-
-    __slots__ = ("_nodes", "position")
-
-    def __init__(self, nodes: NodesView, position: int) -> None:
-        self._nodes = nodes
-        self.position = position
-
-    @property
-    def name(self) -> str:
-        """The node's name."""
-        return self._nodes.name(self.position)
-
-    @property
-    def node(self) -> Node:
-        """The node itself."""
-        return self._nodes.node(self.position)
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """The node's labels."""
-        return self.node.metadata.labels
-
-    @property
-    def pods(self) -> tuple[Pod, ...]:
-        """The pods on the node, assumed and hypothetical ones included."""
-        return self._nodes.pods(self.position)
-
-    def allocatable(self, resource: str) -> int:
-        """Return what the node has of a resource, in milli-CPU, bytes, pods or devices."""
-        return int(self._nodes.allocatable(resource)[self.position])
-
-    def requested(self, resource: str) -> int:
-        """Return what the pods on the node request of a resource; unit as `allocatable`."""
-        return int(self._nodes.requested(resource)[self.position])

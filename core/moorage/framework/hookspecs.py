@@ -30,7 +30,8 @@ import numpy as np
 import pluggy
 from numpy.typing import NDArray
 
-from moorage.cache.view import NodeInfo, NodesView
+from moorage.cache.node_info import NodeInfo
+from moorage.cache.view import NodesView
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.hints import EventHint

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from moorage.cache.view import NodeInfo, NodesView
+from moorage.cache.node_info import NodeInfo
+from moorage.cache.view import NodesView
 from moorage.errors import ConfigurationError
 from moorage.fault_log import worded
 from moorage.framework.diagnosis import Diagnosis
