@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from moorage.cache.budgets import BudgetStore
 from moorage.cache.changes import ChangedRows, ChangeLog
-from moorage.cache.columns import CPU, MEMORY, PODS, NodeColumns
+from moorage.cache.columns import NodeColumns
 from moorage.cache.devices import DeviceStore
 from moorage.cache.facts import Facts
 from moorage.cache.images import ImageIndex
@@ -446,22 +446,10 @@ class ClusterCache:
         columns = self.columns
         assert bool(columns.valid[row]) == (node is not None), name
         assert bool(name) == (node is not None or bool(pods)), name
-        requested = {PODS: len(pods)}
         for info in pods:
             assert self._row_of_pod[info.uid] == row, info
-            for resource, amount in info.requests.amounts:
-                index = columns.resource(resource)
-                requested[index] = requested.get(index, 0) + amount
-        for index in range(len(columns.resources)):
-            assert columns.requested[index, row] == requested.get(index, 0), name
-        assert columns.nonzero_requested[CPU, row] == sum(
-            info.requests.nonzero_cpu for info in pods
-        )
-        assert columns.nonzero_requested[MEMORY, row] == sum(
-            info.requests.nonzero_memory for info in pods
-        )
+        allocatable = {} if node is None else amounts_of(node.status.allocatable)
+        columns.check_row(row, allocatable, [info.requests for info in pods])
         if node is not None:
-            for resource, amount in amounts_of(node.status.allocatable).items():
-                assert columns.allocatable[columns.resource(resource), row] == amount, name
             assert self.taints.get(row) == node.spec.taints, name
             assert self.features.get(row) == frozenset(node.status.declared_features), name

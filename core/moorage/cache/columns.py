@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,3 +137,19 @@ class NodeColumns:
     def _shape(self, column: _Column) -> tuple[int, ...]:
         leading = {"R": (self._room,), "2": (2,), "": ()}[column.leading]
         return (*leading, self.capacity)
+
+    def check_row(
+        self, row: int, allocatable: Mapping[str, int], requests: Sequence[Requests]
+    ) -> None:
+        """Raise AssertionError where a row is not what a node has and its pods request."""
+        requested = {PODS: len(requests)}
+        for one in requests:
+            for resource, amount in one.amounts:
+                index = self.resource(resource)
+                requested[index] = requested.get(index, 0) + amount
+        for index in range(len(self.resources)):
+            assert self.requested[index, row] == requested.get(index, 0), row
+        assert self.nonzero_requested[CPU, row] == sum(one.nonzero_cpu for one in requests)
+        assert self.nonzero_requested[MEMORY, row] == sum(one.nonzero_memory for one in requests)
+        for resource, amount in allocatable.items():
+            assert self.allocatable[self.resource(resource), row] == amount, row
