@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 import moorage
+from moorage_builtin.dynamic_resources.counting import DeviceCounts
 from moorage_builtin.resources import (
     DEFAULT_RESOURCES,
     Asked,
@@ -44,10 +45,16 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
     Args = NodeResourcesBalancedAllocationArgs
     score_depends = moorage.Depends(node=True, pods=True)
 
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: moorage.Handle) -> None:
+        super().__init__(args, handle)
+        self._names = frozenset(spec.name for spec in args.resources)
+        self._devices = DeviceCounts(handle)
+
     @moorage.hookimpl
-    def sign(self, info: moorage.PodInfo) -> Hashable:
-        """Only the requests matter."""
-        return info.requests
+    def sign(self, info: moorage.PodInfo) -> Hashable | None:
+        """Only the requests matter; where devices count, the next pod finds others left."""
+        counted = (name for name, _ in info.requests.amounts if name in self._names)
+        return None if self._devices.behind(counted) else info.requests
 
     @moorage.hookimpl
     def pre_score(self, state: moorage.CycleState, info: moorage.PodInfo) -> moorage.Verdict | None:
@@ -55,7 +62,7 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
         asked = Asked.of(info, self.args.resources, with_defaults=False)
         if not np.count_nonzero(asked.own):
             return moorage.SKIP
-        state["asked"] = asked
+        state["asked"], state["behind"] = asked, self._devices.behind(asked.names)
         return None
 
     @moorage.hookimpl
@@ -66,13 +73,16 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
         75 plus half of what the pod adds to it.
         """
         asked: Asked = state["asked"]
-        allocatable = nodes.allocatable_of(asked.names)
+        allocatable, requested = nodes.allocatable_of(asked.names), asked.requested(nodes)
+        if state["behind"]:
+            allocatable, requested = self._devices.counted(
+                state["behind"], nodes, allocatable, requested
+            )
         if allocatable.shape == (_TWO, 1) and allocatable.all():
-            return _score_of_one(asked, asked.requested(nodes), allocatable)
+            return _score_of_one(asked, requested, allocatable)
         has = allocatable > 0
         everywhere = np.count_nonzero(has) == has.size
         capacity = (allocatable if everywhere else np.maximum(allocatable, 1)).astype(np.float64)
-        requested = asked.requested(nodes)
         only_two = everywhere and len(has) == _TWO
         # Whole points first, then the change, then halved: so that 75 is "no change".
         score = _balance(requested + asked.own, capacity, None if only_two else has)

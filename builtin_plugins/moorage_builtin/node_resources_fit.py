@@ -224,6 +224,8 @@ class NodeResourcesFit(moorage.Plugin):
 
     def _for_devices(self, resources: Iterable[str]) -> tuple[str, ...]:
         """Return those of some resources that stand for devices of a class."""
+        if not len(self.handle.devices.classes):
+            return ()
         named = tuple(resources)
         return tuple(named[place] for place, _ in self._devices.behind(named))
 

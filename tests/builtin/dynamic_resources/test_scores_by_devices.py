@@ -64,6 +64,18 @@ def test_what_was_set_aside_for_another_pod_counts_in_the_next_score() -> None:
     assert scores.raw_scores(pod("q", requests={GPU: "1"})) == {"n0": 25}
 
 
+def test_devices_are_balanced_with_the_rest() -> None:
+    """The pod brings devices to a half as it does cpu, where they were apart; elsewhere it adds to it."""
+    made = cluster(2, 4)
+    made.add(allocated("c", "n1", "g0", "g1", "g2"))
+    args = {"resources": [{"name": "cpu"}, {"name": GPU}]}
+    plugin = SinglePlugin("NodeResourcesBalancedAllocation", made, args=args)
+    one = pod("p", requests={GPU: "1", "cpu": "2"})
+
+    assert plugin.sign(one) is None
+    assert plugin.raw_scores(one) == {"n0": 75, "n1": 81}
+
+
 def test_devices_for_administrators_stay_free() -> None:
     """Who looks at a device does not have it."""
     made = cluster(2)
