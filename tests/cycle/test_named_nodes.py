@@ -10,8 +10,8 @@ from tests.objects import make_node, make_pod, queued
 import moorage
 from moorage import Services, Verdict
 from moorage.cycle import Cycle, Decision
+from moorage.framework.assembly import new_framework
 from moorage.framework.host import Registry
-from moorage.framework.profile import new_framework
 from moorage.queueing.nominator import Nominator
 
 POD = make_pod("p")
@@ -80,6 +80,11 @@ def test_who_named_nodes_counts_beside_who_refuses_all(
     decision = decide(A=naming(["n1"]), B=naming(refusal), C=naming(["n1"]))
     assert decision.message == "0/3 nodes are available: no."
     assert rejecting(decision) == expected
+
+
+def test_a_refusal_that_says_nothing_adds_nothing() -> None:
+    """No reason, no full stop."""
+    assert decide(A=naming(Verdict.unresolvable())).message == "0/3 nodes are available:"
 
 
 def test_a_nominated_node_is_judged_by_the_filters_also_where_it_was_not_named() -> None:

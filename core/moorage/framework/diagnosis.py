@@ -123,7 +123,7 @@ class Diagnosis:
         """Word the diagnosis as kube-scheduler does in the PodScheduled condition."""
         if not len(self.nodes):
             return "no nodes available to schedule pods"
-        if self.pre_filter is not None:
+        if self.pre_filter is not None and self.pre_filter.message:
             text = f"0/{len(self.nodes)} nodes are available: {self.pre_filter.message}."
         else:
             text = self.wording(self.reasons())
