@@ -43,10 +43,7 @@ class HardState:
     def of(
         cls, pod: moorage.Pod, constraints: Sequence[Constraint], nodes: moorage.NodesView
     ) -> Self:
-        """Count the pods of all domains; `nodes` are all nodes, as they are.
-
-        Raises InvalidSelectorError for the pod's node affinity.
-        """
+        """Count the pods of all domains; `nodes` are all nodes, as they are."""
         namespace, inclusion = pod.metadata.namespace, Inclusion(pod)
         included = inclusion.rows(nodes, constraints)
         return cls(

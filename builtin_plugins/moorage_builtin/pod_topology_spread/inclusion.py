@@ -16,7 +16,7 @@ __all__ = ["Inclusion", "have_keys"]
 
 
 class Inclusion:
-    """What of a pod decides which nodes count; raises InvalidSelectorError for its node affinity."""
+    """What of a pod decides which nodes count."""
 
     def __init__(self, pod: moorage.Pod) -> None:
         self._required = required_of_pod(pod)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import moorage
-from moorage.model import InvalidSelectorError
 from moorage_builtin.pod_topology_spread.arguments import PodTopologySpreadArgs
 from moorage_builtin.pod_topology_spread.constraints import (
     Constraints,
@@ -63,7 +62,7 @@ class PodTopologySpread(moorage.Plugin):
             if not constraints.hard:
                 return moorage.SKIP
             state["hard"] = HardState.of(pod, constraints.hard, nodes)
-        except (InvalidConstraintError, InvalidSelectorError) as error:
+        except InvalidConstraintError as error:
             return moorage.Verdict.unresolvable(str(error))
         return None
 

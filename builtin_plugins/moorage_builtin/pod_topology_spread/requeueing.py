@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import moorage
-from moorage.model import InvalidSelectorError, Taint, Workload
+from moorage.model import Taint, Workload
 from moorage_builtin.pod_topology_spread.constraints import Constraint, InvalidConstraintError
 from moorage_builtin.pod_topology_spread.inclusion import Inclusion
 
@@ -98,10 +98,7 @@ class Requeueing:
         hard = self._hard(pod)
         if hard is None:
             return _SKIP
-        try:
-            inclusion = Inclusion(pod)
-        except InvalidSelectorError:
-            return _SKIP
+        inclusion = Inclusion(pod)
         if not hard or _standing(hard, inclusion, before) != _standing(hard, inclusion, after):
             return _QUEUE
         return _SKIP

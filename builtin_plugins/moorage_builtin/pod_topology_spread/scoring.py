@@ -25,7 +25,7 @@ class SoftState:
     """
 
     def __init__(self, pod: moorage.Pod, constraints: Constraints) -> None:
-        """Take a pod and its compiled constraints; InvalidSelectorError for its node affinity."""
+        """Take a pod and its compiled constraints."""
         self._namespaces = frozenset((pod.metadata.namespace,))
         self._inclusion = Inclusion(pod)
         self._constraints = constraints.soft
