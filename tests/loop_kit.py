@@ -11,9 +11,10 @@ import numpy as np
 import moorage
 from moorage.api.decoding import Added, Change, Deleted, Modified
 from moorage.api.watching import Changes, Replace
+from moorage.framework.assembly import new_framework
 from moorage.framework.handle import Services
 from moorage.framework.host import Registry
-from moorage.framework.profile import Framework, new_framework
+from moorage.framework.profile import Framework
 from moorage.model.events import ActionType, ClusterEvent, EventResource
 from moorage.model.meta import ObjectMeta
 from moorage.model.nodes import Node, NodeSpec, NodeStatus

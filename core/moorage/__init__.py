@@ -22,6 +22,7 @@ from moorage.cache import (
     StorageStore,
 )
 from moorage.errors import ConfigurationError, MoorageError, PluginError
+from moorage.framework.assembly import new_framework
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Diagnosis
 from moorage.framework.dry_run import DryRun
@@ -32,7 +33,7 @@ from moorage.framework.informing import Informer
 from moorage.framework.nomination import Nomination
 from moorage.framework.placement import Placement, PodGroup
 from moorage.framework.plugin import Depends, Plugin, PluginArgs, hookimpl
-from moorage.framework.profile import Framework, new_framework
+from moorage.framework.profile import Framework
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.scaling import scale
 from moorage.framework.verdict import SKIP, SUCCESS, Code, Verdict

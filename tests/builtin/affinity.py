@@ -12,7 +12,8 @@ import moorage
 from moorage import PodInfo, discover
 from moorage.cache import ClusterCache
 from moorage.cycle import Cycle, Decision
-from moorage.framework.profile import Framework, new_framework
+from moorage.framework.assembly import new_framework
+from moorage.framework.profile import Framework
 from moorage.model import (
     Affinity,
     LabelSelector,

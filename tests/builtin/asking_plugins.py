@@ -9,7 +9,8 @@ import numpy as np
 from tests.cache.plain_cluster import PlainCluster, PlainRow
 
 from moorage import Code, CycleState, Plugin, PodInfo, Services, Verdict, discover
-from moorage.framework.profile import Framework, new_framework
+from moorage.framework.assembly import new_framework
+from moorage.framework.profile import Framework
 from moorage.model import Node
 
 __all__ = ["Asked", "ask", "assemble", "plugin"]

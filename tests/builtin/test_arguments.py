@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.builtin.asking_plugins import assemble, plugin
 
-from moorage.framework.profile import ArgumentsError
+from moorage.framework.assembly import ArgumentsError
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from tests.objects import make_node, make_pod, port, queued, requirement, term
 from moorage import Node, PodInfo, Services, discover
 from moorage.cycle import Cycle, Decision
 from moorage.errors import PluginError
+from moorage.framework.assembly import new_framework
 from moorage.framework.nomination import Nomination
-from moorage.framework.profile import new_framework
 from moorage.model import LabelSelector, LabelSelectorRequirement, ObjectMeta, PodStatus
 from moorage.model.disruption import (
     PodDisruptionBudget,

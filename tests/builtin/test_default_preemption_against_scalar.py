@@ -13,7 +13,8 @@ from tests.objects import make_node, make_pod, port, queued, taint
 
 from moorage import Node, PodInfo, Services, discover
 from moorage.cycle import Cycle
-from moorage.framework.profile import Framework, new_framework
+from moorage.framework.assembly import new_framework
+from moorage.framework.profile import Framework
 from moorage.model import Affinity, ObjectMeta, PodStatus
 from moorage.model.disruption import (
     PodDisruptionBudget,

@@ -23,7 +23,7 @@ import moorage
 from moorage import PodInfo, Services, discover
 from moorage.cache import ClusterCache
 from moorage.cycle import Cycle, Decision
-from moorage.framework.profile import new_framework
+from moorage.framework.assembly import new_framework
 from moorage.model import Namespace, Node, ObjectMeta, Pod
 from moorage_builtin.inter_pod_affinity import InterPodAffinity
 

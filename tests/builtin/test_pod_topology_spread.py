@@ -29,7 +29,7 @@ from tests.objects import make_node, make_pod, queued, taint
 import moorage
 from moorage import PodInfo
 from moorage.cycle import Cycle
-from moorage.framework.profile import new_framework
+from moorage.framework.assembly import new_framework
 from moorage.model import (
     LabelSelector,
     ObjectMeta,

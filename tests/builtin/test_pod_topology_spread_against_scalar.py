@@ -15,7 +15,7 @@ import moorage
 from moorage import PodInfo, Services, discover
 from moorage.cache import ClusterCache
 from moorage.cycle import Cycle
-from moorage.framework.profile import new_framework
+from moorage.framework.assembly import new_framework
 from moorage.model import LabelSelector, Node, ObjectMeta, Service, TopologySpreadConstraint
 from moorage.model.workloads import MapSelectorSpec
 from moorage_builtin.pod_topology_spread import PodTopologySpread

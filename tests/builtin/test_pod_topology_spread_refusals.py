@@ -16,7 +16,7 @@ from tests.builtin.spreading import (
 )
 
 from moorage.cache import ClusterCache
-from moorage.framework.profile import ArgumentsError
+from moorage.framework.assembly import ArgumentsError
 from moorage.model import (
     LabelSelector,
     LabelSelectorRequirement,

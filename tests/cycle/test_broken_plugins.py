@@ -12,8 +12,8 @@ from tests.objects import make_node, make_pod, queued
 import moorage
 from moorage import Code, Plugin, Registry, Services, Verdict, hookimpl
 from moorage.cycle import Cycle, Decision
+from moorage.framework.assembly import new_framework
 from moorage.framework.host import PluginSource
-from moorage.framework.profile import new_framework
 from moorage.queueing.nominator import Nominator
 
 NODES = 3

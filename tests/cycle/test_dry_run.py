@@ -13,8 +13,8 @@ from tests.objects import make_node, make_pod, queued
 import moorage
 from moorage import Code, Diagnosis, PodInfo, Services
 from moorage.cycle import Cycle, Decision
+from moorage.framework.assembly import new_framework
 from moorage.framework.host import Registry
-from moorage.framework.profile import new_framework
 from moorage.queueing.nominator import Nominator
 
 Rehearsal = Callable[[Diagnosis], None]

@@ -13,9 +13,10 @@ from tests.objects import queued
 
 from moorage import Code, PodInfo, Services, discover
 from moorage.cycle import Cycle, Decision
+from moorage.framework.assembly import new_framework
 from moorage.framework.host import PluginSource, Registry
 from moorage.framework.points import POINTS, hooks_of, points_of
-from moorage.framework.profile import Framework, new_framework
+from moorage.framework.profile import Framework
 from moorage.model import Node, Pod, PodSpec
 from moorage.queueing.nominator import Nominator
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib_metadata
 
 from moorage import Plugin, Registry, Services
+from moorage.framework.assembly import new_framework
 from moorage.framework.host import PluginSource
-from moorage.framework.profile import Framework, new_framework
+from moorage.framework.profile import Framework
 
 __all__ = ["assembled", "installed", "of_code"]
 

@@ -11,8 +11,8 @@ from tests.framework.plugin_sources import installed, of_code
 
 import moorage
 from moorage import Plugin, PluginArgs, PluginError, Registry, hookimpl
+from moorage.framework.assembly import ArgumentsError, new_framework
 from moorage.framework.host import _built_for, discover, moorage_version
-from moorage.framework.profile import ArgumentsError, new_framework
 
 WHERE = "plugin 'Cost' of acme-plugins 2.1"
 

@@ -10,7 +10,7 @@ import pytest
 from tests.testing.sample_plugins import Rank
 
 from moorage import ConfigurationError, Registry, Verdict
-from moorage.framework.profile import new_framework
+from moorage.framework.assembly import new_framework
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.tracing import Tracer, brief
 from moorage.model import PodInfo

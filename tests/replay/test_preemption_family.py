@@ -13,7 +13,7 @@ from moorage.config.leaving_out import leave_out, named_plugins
 from moorage.config.load import load_configuration
 from moorage.config.producers import assemble
 from moorage.cycle import Cycle, Decision
-from moorage.framework.profile import new_framework
+from moorage.framework.assembly import new_framework
 from moorage.replay import read_recording, replay
 from moorage.replay.comparing import differences
 from moorage.replay.recording import RecordedStep

@@ -20,11 +20,12 @@ from moorage.config.schema import (
 )
 from moorage.config.sentences import Problem, field_path, refusal, validation_sentence
 from moorage.errors import ConfigurationError, PluginError
+from moorage.framework.assembly import ArgumentsError, new_framework
 from moorage.framework.handle import Services
 from moorage.framework.host import Registry
 from moorage.framework.plugin import PluginArgs
 from moorage.framework.points import hooks_of, points_of
-from moorage.framework.profile import ArgumentsError, Framework, new_framework
+from moorage.framework.profile import Framework
 
 __all__ = ["Assembly", "assemble", "plugin_arguments"]
 

@@ -12,11 +12,12 @@ import yaml
 from moorage.config import load_configuration, parse_configuration
 from moorage.config.producers import assemble
 from moorage.config.schema import API_VERSION, KIND
+from moorage.framework.assembly import new_framework
 from moorage.framework.handle import Services
 from moorage.framework.host import PluginSource, Registry, discover
 from moorage.framework.plugin import Plugin, PluginArgs
 from moorage.framework.points import hooks_of, points_of
-from moorage.framework.profile import Framework, new_framework
+from moorage.framework.profile import Framework
 
 __all__ = ["Args", "PluginChoice", "Plugins", "Profile", "make_framework", "name_of"]
 
