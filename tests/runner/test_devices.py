@@ -226,7 +226,9 @@ async def test_devices_that_fail_are_given_back(cluster: Cluster) -> None:
     async with cluster.running(cluster.runner(**PLUGINS)):
         await eventually(lambda: stored(cluster, "c")["status"].get("allocation"))
         report(cluster, "c", "Failed")
-        await eventually(lambda: "binding failed" in cluster.condition("p").get("message", ""))
+        await eventually(
+            lambda: "device binding failed: claim=c" in cluster.condition("p").get("message", "")
+        )
         await eventually(lambda: not stored(cluster, "c")["status"].get("devices"))
         await eventually(lambda: stored(cluster, "c")["status"].get("allocation"))
         report(cluster, "c", "Attached")

@@ -189,7 +189,7 @@ class DynamicResources(moorage.Plugin):
     @moorage.hookimpl
     def events_to_register(self) -> list[moorage.EventHint]:
         """Come back when claims, devices or classes come or change, or nodes come."""
-        return hints(self._ledger, lambda pod: bool(self._resources(moorage.PodInfo(pod))))
+        return hints(self._ledger)
 
     # Inside
 

@@ -46,7 +46,7 @@ def _claims(pod: moorage.Pod, ledger: Ledger) -> Iterator[ResourceClaim]:
             continue
         claim = ledger.claim(namespace, name)
         if claim is None:
-            raise ClaimProblem(f'resourceclaim "{name}" not found')
+            raise ClaimProblem(f'could not find ResourceClaim "{namespace}/{name}"')
         if claim.metadata.deletion_timestamp is not None:
             raise ClaimProblem(f'resourceclaim "{name}" is being deleted')
         if reference.resource_claim_name is None and not _is_for(claim, pod):

@@ -46,7 +46,7 @@ def _is_ready(claim: ResourceClaim, result: DeviceResult) -> bool:
     failed = _true(reported.conditions, result.binding_failure_conditions)
     if failed:
         raise BindingFailedError(
-            f"claim {claim.metadata.name} binding failed: reason={failed[0].reason}, "
+            f"device binding failed: claim={claim.metadata.name}, reason={failed[0].reason}, "
             f'message="{failed[0].message}"'
         )
     ready = {one.type for one in _true(reported.conditions, result.binding_conditions)}

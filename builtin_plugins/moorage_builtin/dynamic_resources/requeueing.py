@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import moorage
 from moorage.framework.hints import HintFunction
 from moorage.model.devices import ResourceClaim
@@ -16,11 +14,10 @@ _QUEUE, _SKIP = moorage.QueueingHint.QUEUE, moorage.QueueingHint.SKIP
 
 
 class _Hints:
-    """Answers for one profile; `asks` says whether a pod asks for resources that stand for devices."""
+    """Answers for all pods of one process."""
 
-    def __init__(self, ledger: Ledger, asks: Callable[[moorage.Pod], bool]) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._asks = asks
 
     def on_claim(
         self, pod: moorage.Pod, before: ResourceClaim | None, after: ResourceClaim | None
@@ -61,25 +58,16 @@ class _Hints:
         is_released = before is not None and before.metadata.uid in self._ledger.released
         return _QUEUE if is_released else _SKIP
 
-    def on_allocatable(
-        self, pod: moorage.Pod, _before: object, _after: object
-    ) -> moorage.QueueingHint:
-        """Come back when a node has more or less of a resource that stands for devices."""
-        return _QUEUE if self._asks(pod) else _SKIP
 
-
-def hints(ledger: Ledger, asks: Callable[[moorage.Pod], bool]) -> list[moorage.EventHint]:
-    """Return the hints of DynamicResources.
-
-    `asks` says whether a pod asks for resources that stand for devices.
-    """
+def hints(ledger: Ledger) -> list[moorage.EventHint]:
+    """Return the hints of DynamicResources."""
     action, resource = moorage.ActionType, moorage.EventResource
     changed = action.ADD | action.UPDATE_OTHER
     made = action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
-    answers = _Hints(ledger, asks)
+    node_changed = action.ADD | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_ALLOCATABLE
+    answers = _Hints(ledger)
     registered: list[tuple[moorage.EventResource, moorage.ActionType, HintFunction | None]] = [
-        (resource.NODE, action.ADD | action.UPDATE_NODE_LABEL, None),
-        (resource.NODE, action.UPDATE_NODE_ALLOCATABLE, answers.on_allocatable),
+        (resource.NODE, node_changed, None),
         (resource.RESOURCE_CLAIM, changed | action.DELETE, answers.on_claim),
         (resource.UNSCHEDULED_POD, made, answers.on_pod),
         (resource.ASSIGNED_POD, action.DELETE, answers.on_deleted_pod),

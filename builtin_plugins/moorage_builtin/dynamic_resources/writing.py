@@ -195,7 +195,7 @@ class Writer:
         while not self._are_ready(claims):
             left = until - self._handle.clock()
             if left <= 0:
-                raise _LateError("device binding timeout")
+                raise _LateError("device binding timeout: context deadline exceeded")
             await self._ledger.wait_for_claims(min(left, _LOOK_AGAIN))
 
     def _are_ready(self, claims: Iterable[ResourceClaim]) -> bool:
@@ -205,7 +205,7 @@ class Writer:
                 raise _LateError(f"claim {claim.key} got deleted in the meantime")
             if not is_ready(newest):
                 if is_overdue(newest, self._timeout, self._handle.wall()):
-                    raise _LateError(f"claim {claim.metadata.name} binding timeout")
+                    raise _LateError(f"device binding timeout: claim={claim.metadata.name}")
                 return False
         return True
 
@@ -279,7 +279,7 @@ def _wanted(
             return None
         raise _LateError(f"claim {version.key} got allocated elsewhere in the meantime")
     if allocation is None and present is None:
-        raise _LateError(f"claim {version.key} got deallocated in the meantime")
+        raise _LateError(f"claim {version.key} got deallocated elsewhere in the meantime")
     if allocation is not None:
         if present is not None:
             raise _LateError(f"claim {version.key} got allocated elsewhere in the meantime")

@@ -32,7 +32,16 @@ _REASONS_OF = {
     ),
     "VolumeZone": ("node(s) had no available volume zone",),
     "NodeVolumeLimits": ("node(s) exceed max volume count",),
-    "DynamicResources": ("cannot allocate all claims", "resourceclaim ", "waiting for resource"),
+    "DynamicResources": (
+        "cannot allocate all claims",
+        "cannot schedule extended resource claim",
+        "could not find ResourceClaim ",
+        "invalid resource pools were encountered",
+        "request ",
+        "resource claim ",
+        "resourceclaim ",
+        "waiting for resource",
+    ),
 }
 """How the reasons begin that kube-scheduler's other plugins give: whose a recorded reason is."""
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
 from tests.builtin.dynamic_resources.devices_kit import (
     DRIVER,
     claim,
+    cluster,
+    decide,
     device,
     device_class,
     gpu_slice,
@@ -20,6 +23,7 @@ from tests.builtin.dynamic_resources.loop import Loop
 from moorage.binding.reservation import Reservation
 from moorage.framework.verdict import Verdict
 from moorage.model import Pod
+from moorage.testing import make_node
 
 TAKEN = {
     "allocation": {
@@ -167,6 +171,40 @@ def test_other_claims_wake_nobody() -> None:
     loop.tell(claim("another"))
 
     assert loop.run() == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "is_tried"),
+    [
+        pytest.param({"labels": {"zone": "a"}}, True, id="labels"),
+        pytest.param({"allocatable": {"cpu": "9"}}, True, id="what it has room for"),
+        pytest.param({"unschedulable": True}, False, id="anything else"),
+    ],
+)
+def test_changes_of_nodes_that_may_bring_devices_wake_pods(
+    change: dict[str, Any],
+    is_tried: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Slices are for nodes by their labels, and resources of nodes may stand for devices."""
+    loop = Loop("n1")
+    loop.tell(device_class())
+    loop.tell(claim("c"))
+    loop.tell(pod("p", "c"))
+    loop.run()
+
+    loop.tell(make_node("n1", **change))
+
+    assert bool(loop.run()) is is_tried
+
+
+def test_claim_that_went_after_its_pod_was_queued_is_told_of() -> None:
+    """With its namespace."""
+    found = decide(cluster(gpu_slice("n1", "g0")), pod("p", "c"))
+
+    assert found.message == (
+        '0/1 nodes are available: could not find ResourceClaim "default/c". '
+        "no new claims to deallocate"
+    )
 
 
 def test_devices_of_a_pod_that_failed_wake_who_waits_for_them() -> None:
