@@ -188,6 +188,33 @@ async def test_victims_that_are_not_bound_yet_are_turned_down_not_deleted(
     assert message in said
 
 
+@pytest.mark.parametrize("holding", [Waits, Prepares])
+@pytest.mark.parametrize("first", ["patient", "low"])
+async def test_preemptor_of_bound_and_unbound_victims_is_tried_when_all_have_gone(
+    cluster: Cluster, holding: type[moorage.Plugin], first: str
+) -> None:
+    """Whichever of them is asked last: neither the deletion nor the rest may be slept through."""
+    cluster.node("n1", cpu="2")
+    priority_class(cluster, "high", 1000)
+    priority_class(cluster, "low", 10 if first == "low" else 0)
+    cluster.pod("low", nodeName="n1", priorityClassName="low", **AT_ONCE)
+    priority_class(cluster, "patient", 5)
+    cluster.pod("patient", priorityClassName="patient")
+    released = cluster.proxy.hold("DELETE", "/pods/low")
+    runner = cluster.runner(Holding=holding, Preemption=DefaultPreemption)
+    async with cluster.running(runner):
+        await eventually(
+            lambda: (
+                len(runner.session.services.waiting) + len(runner.session.services.pre_binding) == 1
+            )
+        )
+        cluster.pod("high", cpu="2", priorityClassName="high")
+        await eventually(lambda: cluster.get("high")["status"].get("nominatedNodeName") == "n1")
+        released.set()
+        await eventually(lambda: cluster.node_of("high") == "n1")
+    assert cluster.node_of("patient") == ""
+
+
 async def test_lower_nominations_are_cleared(cluster: Cluster) -> None:
     """Who waits for a node that a more important pod gets looks elsewhere."""
     cluster.node("n1", cpu="1")
