@@ -80,9 +80,9 @@ class Asked(NamedTuple):
         if self.names == _CPU_AND_MEMORY:
             return nodes.nonzero_requested
         requested = nodes.requested_of(self.names).copy()
-        for name, amounts in zip(_CPU_AND_MEMORY, nodes.nonzero_requested, strict=True):
-            if name in self.names:
-                requested[self.names.index(name)] = amounts
+        for place, name in enumerate(self.names):
+            if name in _CPU_AND_MEMORY:
+                requested[place] = nodes.nonzero_requested[_CPU_AND_MEMORY.index(name)]
         return requested
 
 

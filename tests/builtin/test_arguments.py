@@ -8,6 +8,7 @@ import pytest
 from tests.builtin.asking_plugins import assemble, plugin
 
 from moorage.framework.assembly import ArgumentsError
+from moorage.testing import Cluster, SinglePlugin, make_node, make_pod
 
 
 @pytest.mark.parametrize(
@@ -117,3 +118,16 @@ def test_no_resources_are_the_usual_ones() -> None:
         made = plugin(name, args).args
         resources = made.scoring_strategy.resources if "scoring" in str(args) else made.resources
         assert [spec.name for spec in resources] == ["cpu", "memory"]
+
+
+def test_a_resource_that_is_listed_twice_counts_twice() -> None:
+    """As if it had both weights at once, also for pods that request nothing."""
+    cluster = Cluster([make_node("n1"), make_node("n2", cpu="8")], pods=[make_pod("a", node="n1")])
+
+    def scores(*resources: tuple[str, int]) -> dict[str, float]:
+        listed = [{"name": name, "weight": weight} for name, weight in resources]
+        strategy = {"type": "LeastAllocated", "resources": listed}
+        fit = SinglePlugin("NodeResourcesFit", cluster, args={"scoringStrategy": strategy})
+        return fit.raw_scores(make_pod("p", cpu="1"))
+
+    assert scores(("cpu", 1), ("memory", 1), ("cpu", 2)) == scores(("cpu", 3), ("memory", 1))
