@@ -298,8 +298,18 @@ def _stands_for_resource_now(
     return moorage.QueueingHint.QUEUE if asked else moorage.QueueingHint.SKIP
 
 
+def _percent(part: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return part x 100 // capacity in the array of `part`: memory is dearer than arithmetic."""
+    part *= 100
+    part //= capacity
+    return part
+
+
 _Scorer = Callable[[Asked, NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
-"""Scores by what is asked, requested with the pod (k, n) and allocatable (k, n); (n,) int64."""
+"""Scores by what is asked, requested with the pod (k, n) and allocatable (k, n); (n,) int64.
+
+What is requested it may overwrite, and so may a rater.
+"""
 _Rater = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
 
 
@@ -324,7 +334,8 @@ def _weighted(rate: _Rater, rate_one: Callable[[int, int], int]) -> _Scorer:
             return np.array([one], dtype=np.int64)
         if asked.weights is None and np.count_nonzero(allocatable > 0) == allocatable.size > 0:
             plain: NDArray[np.int64] = np.add.reduce(rate(requested, allocatable))
-            return plain // len(allocatable)
+            plain //= len(allocatable)
+            return plain
         weights = (allocatable > 0) * (1 if asked.weights is None else asked.weights)
         ratings = rate(requested, np.maximum(allocatable, 1)) * weights
         total: NDArray[np.int64] = ratings.sum(axis=0)
@@ -336,16 +347,16 @@ def _weighted(rate: _Rater, rate_one: Callable[[int, int], int]) -> _Scorer:
 
 def _least(_: ScoringStrategy) -> _Scorer:
     def rate(requested: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
-        free: NDArray[np.int64] = np.maximum(capacity - requested, 0) * 100 // capacity
-        return free
+        free = np.subtract(capacity, requested, out=requested)
+        np.maximum(free, 0, out=free)
+        return _percent(free, capacity)
 
     return _weighted(rate, lambda used, capacity: max(capacity - used, 0) * 100 // capacity)
 
 
 def _most(_: ScoringStrategy) -> _Scorer:
     def rate(requested: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
-        taken: NDArray[np.int64] = np.minimum(requested, capacity) * 100 // capacity
-        return taken
+        return _percent(np.minimum(requested, capacity, out=requested), capacity)
 
     return _weighted(rate, lambda used, capacity: min(used, capacity) * 100 // capacity)
 

@@ -22,8 +22,8 @@ __all__ = ["Freshness", "PluginAnswers"]
 
 S = TypeVar("S", bound=np.generic)
 
-_FINAL: np.dtype[Any] = np.dtype(np.int8)
-"""Of scores that are 0 to 100 for good; kept for each signature, so they should be small."""
+_SMALL: np.dtype[Any] = np.dtype(np.int16)
+"""Of the scores that are kept, where they fit: fewer bytes to keep, and to get from the system."""
 
 
 class Freshness:
@@ -72,8 +72,7 @@ class PluginAnswers:
     """What one plugin says of all rows, for one `sign` fragment.
 
     `codes` (capacity,) int32 by row, 0 where the row passes, None: all pass. `raw` (capacity,) by
-    row: int64 or float64, or int8 where the plugin does not normalise and they are 0 to 100 as
-    they are; an int: the final score of all rows; None: the plugin does not score this pod. Entries of rows that are not nodes mean nothing. `filter_version` and `score_version` count the times that everything
+    row: float64, or int64 or int16 as they fit; 0 to 100 where nobody normalises; an int: the final score of all rows; None: the plugin does not score this pod. Entries of rows that are not nodes mean nothing. `filter_version` and `score_version` count the times that everything
     was asked anew; `raw_version` counts changes of any raw score.
     """
 
@@ -133,10 +132,10 @@ class PluginAnswers:
                 if not (isinstance(raw, int) and isinstance(self.raw, int) and raw == self.raw):
                     raise self._asker.undecided(self.step)
                 return
-            final = self.step.normalize is None
-            if raw.dtype != self.raw.dtype and not final:
-                self.raw = self.raw.astype(np.float64)
-            if final or not np.array_equal(self.raw[rows], raw):
+            if self.step.normalize is None or not np.array_equal(self.raw[rows], raw):
+                self.raw = self.raw.astype(
+                    np.promote_types(self.raw.dtype, self._dtype_of(raw)), copy=False
+                )
                 self.raw[rows] = raw
                 self.raw_version += 1
 
@@ -169,7 +168,19 @@ class PluginAnswers:
         if self._asker.pre_score(self.step, self.state, info, passed):
             raw = self.raw = self._ask_scores(info, view)
             if not isinstance(raw, int):
-                self.raw = by_row(cluster, raw, raw.dtype if self.step.normalize else _FINAL)
+                self.raw = by_row(cluster, raw, self._dtype_of(raw))
+
+    def _dtype_of(self, raw: NDArray[Any]) -> np.dtype[Any]:
+        """Choose how to keep some scores."""
+        if self.step.normalize is None:
+            return _SMALL
+        bounds = np.iinfo(_SMALL)
+        fits = (
+            raw.dtype.kind == "i"
+            and bounds.min <= raw.min(initial=0)
+            and raw.max(initial=0) <= bounds.max
+        )
+        return _SMALL if fits else raw.dtype
 
     def _ask_scores(self, info: PodInfo, nodes: NodesView) -> NDArray[Any] | int:
         """Ask for scores of n rows; those that nobody normalises are final, and checked here."""

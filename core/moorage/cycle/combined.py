@@ -253,9 +253,11 @@ class CombinedAnswers:
         if isinstance(entry.raw, int):
             return self._final(entry, entry.raw, len(view))
         scores = entry.raw[rows]
+        if scores.dtype.kind == "i":
+            scores = scores.astype(np.int64, copy=False)
         if entry.step.normalize is not None:
             scores = self._asker.normalize(entry.step, entry.state, info, scores, view)
-        return scores.astype(np.int64, copy=False) * entry.step.weight
+        return scores * entry.step.weight
 
     @staticmethod
     def _final(entry: PluginAnswers, score: int, count: int) -> NDArray[np.int64]:
