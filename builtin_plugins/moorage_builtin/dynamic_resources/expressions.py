@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -30,6 +30,17 @@ _GROWING = re.compile(r"\.\s*(?:replace|join|format)\s*\(")
 _COLLECTING = re.compile(r"\.\s*(?:map|filter|transform\w+)\s*\(")
 _INDEXED = re.compile(r"""\[\s*\??\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\]""")
 _ATTRIBUTES, _CAPACITY = "device.attributes", "device.capacity"
+_TOLD_ATTRIBUTES, _TOLD_CAPACITY = "device_attributes", "device_capacity"
+"""The same as the device tells them, without domains that are only asked for; of equal length."""
+_TEXT_OR_WHOLE = re.compile(
+    r"""
+    "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | //[^\n]*  # left alone
+    | \bin\s+device\.(?:attributes|capacity)\b(?!\s*[\[.])
+    | \bdevice\.(?:attributes|capacity)(?=\s*\.\s*\w+\s*\()
+    """,
+    re.VERBOSE,
+)
+"""Where an expression asks which domains there are: ``'x' in device.attributes``, or a function."""
 
 
 class ExpressionError(ValueError):
@@ -64,8 +75,8 @@ class DeviceLook:
         return {
             "device.driver": self._driver,
             "device.allowMultipleAllocations": device.allow_multiple_allocations,
-            _ATTRIBUTES: attributes,
-            _CAPACITY: capacity,
+            _TOLD_ATTRIBUTES: attributes,
+            _TOLD_CAPACITY: capacity,
         }
 
     def _split(self, name: str) -> tuple[str, str]:
@@ -79,7 +90,7 @@ class Expression:
     def __init__(self, text: str, environment: Any) -> None:  # noqa: ANN401 - cel.Env has no types
         _check_size(text)
         try:
-            self._program = environment.compile(text)
+            self._program = environment.compile(_TEXT_OR_WHOLE.sub(_as_told, text))
         except RuntimeError as error:
             raise ExpressionError(f"does not compile: {_first_line(error)}") from error
         returned = self._program.return_type().name()
@@ -103,10 +114,11 @@ class Expression:
 
     def _ask(self, look: DeviceLook) -> bool:
         variables = look.variables
+        domains = self._domains | {variables["device.driver"]}
         data = {
             **variables,
-            _ATTRIBUTES: self._with_domains(variables[_ATTRIBUTES]),
-            _CAPACITY: self._with_domains(variables[_CAPACITY]),
+            _ATTRIBUTES: _with_domains(domains, variables[_TOLD_ATTRIBUTES]),
+            _CAPACITY: _with_domains(domains, variables[_TOLD_CAPACITY]),
         }
         try:
             answer = self._program.eval(data=data)
@@ -118,10 +130,6 @@ class Expression:
         if kind != "BOOL":
             raise ExpressionError(f"gives {kind.lower()}, not bool")
         return bool(value)
-
-    def _with_domains(self, known: Mapping[str, Any]) -> dict[str, Any]:
-        """Add the domains that are asked for: of one that a device lacks, all attributes are missing."""
-        return {**{domain: {} for domain in self._domains}, **known}
 
 
 class Expressions:
@@ -169,13 +177,16 @@ class Expressions:
                     impl=one.call,
                 )
             )
-        in_domain = kinds.Map(kinds.STRING, kinds.DYN)
+        attributes = kinds.Map(kinds.STRING, kinds.Map(kinds.STRING, kinds.DYN))
+        capacity = kinds.Map(kinds.STRING, kinds.Map(kinds.STRING, kinds.MAP))
         return cel.NewEnv(
             variables={
                 "device.driver": kinds.STRING,
                 "device.allowMultipleAllocations": kinds.BOOL,
-                _ATTRIBUTES: kinds.Map(kinds.STRING, in_domain),
-                _CAPACITY: kinds.Map(kinds.STRING, kinds.Map(kinds.STRING, kinds.MAP)),
+                _ATTRIBUTES: attributes,
+                _CAPACITY: capacity,
+                _TOLD_ATTRIBUTES: attributes,
+                _TOLD_CAPACITY: capacity,
             },
             extensions=[
                 ext_bindings.ExtBindings(),
@@ -184,6 +195,19 @@ class Expressions:
             ],
             functions=[cel.FunctionDecl(name, found) for name, found in declared.items()],
         )
+
+
+def _with_domains(domains: Iterable[str], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the domains that are asked for: of one that a device lacks, all attributes are missing."""
+    return {**{domain: {} for domain in domains}, **told}
+
+
+def _as_told(found: re.Match[str]) -> str:
+    """Have an expression ask for the domains that there are."""
+    text = found[0]
+    if text[0] in "\"'/":
+        return text
+    return text.replace(_ATTRIBUTES, _TOLD_ATTRIBUTES).replace(_CAPACITY, _TOLD_CAPACITY)
 
 
 def _check_size(text: str) -> None:

@@ -53,6 +53,12 @@ def ask(expression: str, look: DeviceLook = GPU) -> bool:
         "device.attributes['other.example.com'].rack == 'r1'",
         f"'nope' in {OWN} == false",
         "!('x' in device.attributes['no.such.domain'])",
+        "!('no.domain' in device.attributes && device.attributes['no.domain'].rack == 'r1')",
+        f"'{DRIVER}' in device.attributes && 'other.example.com' in device.attributes",
+        "!('no.domain' in device.capacity) && device.capacity['no.domain'].size() == 0",
+        "device.attributes.size() == 2 && device.attributes['no.domain'].size() == 0",
+        "!device.attributes.exists(one, one == 'no.domain') || device.attributes['no.domain'].x",
+        "'1 in device.attributes'.contains('device.attributes')",
         f"has({OWN}.model) && !has({OWN}.nope)",
         f"{OWN}.version.compareTo(semver('2.0.0')) > 0",
         f"{OWN}.version == semver('2.0.1')",
@@ -77,6 +83,14 @@ def ask(expression: str, look: DeviceLook = GPU) -> bool:
 def test_expressions_see_a_device_as_in_kubernetes(expression: str) -> None:
     """All of these are true for the device."""
     assert ask(expression)
+
+
+def test_device_that_says_nothing_of_itself_has_no_attributes() -> None:
+    """Its driver's domain can be asked for all the same."""
+    bare = DeviceLook(DRIVER, Device(name="g0"))
+
+    assert ask("!has(device.attributes[device.driver].model)", bare)
+    assert ask("!(device.driver in device.attributes)", bare)
 
 
 @pytest.mark.parametrize(
