@@ -57,10 +57,13 @@ class SelectorIndex(Generic[T]):
 
         Without `namespace`, over those only that were entered without one.
         """
+        entered = self._entered
+        if not entered:
+            return
         for where in (None,) if namespace is None else (None, namespace):
-            yield from self._entered.get(_Anchor(where), ())
+            yield from entered.get(_Anchor(where), ())
             for key, value in labels.items():
-                yield from self._entered.get(_Anchor(where, key, value), ())
+                yield from entered.get(_Anchor(where, key, value), ())
 
 
 def _anchors(selector: Selector, namespace: str | None) -> list[_Anchor]:

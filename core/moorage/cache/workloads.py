@@ -80,8 +80,11 @@ class WorkloadStore:
     def services_of(self, pod: Pod) -> list[Service]:
         """Return the services that select a pod, by name."""
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        candidates = set(self._services.candidates(labels, namespace=namespace))
+        if not candidates:
+            return []
         found = []
-        for name in sorted(set(self._services.candidates(labels, namespace=namespace))):
+        for name in sorted(candidates):
             service = self._workloads[Service, namespace, name]
             assert isinstance(service, Service)
             if _service_selector(service).matches(labels):

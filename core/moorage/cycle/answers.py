@@ -110,7 +110,7 @@ class PluginAnswers:
         rows = self._filter_freshness.stale_rows()
         if rows is None:
             self._filter_all(info)
-        elif rows.size and self._filters:
+        elif rows.size and self.filters:
             view = self._cluster.view_of(rows)
             codes = self._asker.filter(self.step, self.state, info, view)
             if codes is not None:
@@ -140,7 +140,8 @@ class PluginAnswers:
                 self.raw_version += 1
 
     @property
-    def _filters(self) -> bool:
+    def filters(self) -> bool:
+        """Whether the plugin is asked about nodes: it filters, and its PreFilter let the pod pass."""
         return self.step.filter is not None and self.pre_filtered.verdict.is_success
 
     def _filter_all(self, info: PodInfo) -> None:
@@ -153,7 +154,7 @@ class PluginAnswers:
             self._cluster, self.step.plugin.score_depends or Depends()
         )
         self.pre_filtered = self._asker.pre_filter(self.step, self.state, info, view)
-        if self._filters:
+        if self.filters:
             codes = self._asker.filter(self.step, self.state, info, view)
             if codes is not None:
                 self.codes = by_row(self._cluster, codes, codes.dtype)

@@ -57,7 +57,7 @@ class CombinedAnswers:
         self._all = list(answers.values())
         self._filters = [answers[step] for step in plan.filters if step in answers]
         self._scores = [answers[step] for step in plan.scores if step in answers]
-        self._moving = [entry for entry in self._all if entry.filter_watches_pods]
+        self._moving: list[PluginAnswers] = []
         self._moving_scores = [entry for entry in self._scores if entry.score_watches_pods]
         self._moving_parts = [self._scores.index(entry) for entry in self._moving_scores]
         self._freshness = Freshness(cluster, Depends(node=True, pods=True))
@@ -109,6 +109,8 @@ class CombinedAnswers:
             if entry.codes is not None:
                 passes &= entry.codes == 0
         self.passes = passes
+        # A plugin whose PreFilter skipped this pod is not asked about pods that come and go.
+        self._moving = [entry for entry in self._all if entry.filter_watches_pods and entry.filters]
         self.count = int(np.count_nonzero(passes))
         self.is_plain = not self.unshared and all(
             entry.pre_filtered.names is None
