@@ -92,3 +92,10 @@ def test_an_infeasible_resize_of_the_pod_counts_as_what_it_has() -> None:
         status=status,
     )
     assert asked == {"cpu": 0, "memory": 2**30}
+
+
+def test_a_container_that_was_given_nothing_counts_for_nothing_where_more_is_infeasible() -> None:
+    """What it desires is out of the question."""
+    nothing = ContainerStatus(name="a", allocated_resources={}, resources=ResourceRequirements())
+    status = PodStatus(conditions=(_INFEASIBLE,), container_statuses=(nothing,))
+    assert _asks(containers=(_container("a", cpu="9"),), status=status) == {}

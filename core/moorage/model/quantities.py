@@ -11,12 +11,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 __all__ = [
+    "LARGEST_INT64",
     "InvalidQuantityError",
     "parse_milli",
     "parse_quantity",
     "parse_thousandths",
     "parse_value",
-    "whole_number",
     "write_number",
 ]
 
@@ -31,7 +31,7 @@ _SUFFIX = {
     **{suffix + "i": Fraction(1024**power) for power, suffix in enumerate("KMGTPE", start=1)},
 }
 _LARGEST_EXPONENT = 30
-_LARGEST_INT64 = 2**63 - 1
+LARGEST_INT64 = 2**63 - 1
 
 
 class InvalidQuantityError(ValueError):
@@ -52,13 +52,8 @@ def parse_milli(text: str) -> int:
 
 @lru_cache(maxsize=65536)
 def parse_thousandths(text: str) -> int:
-    """Read as `parse_milli`, but never capped: for sums, which `whole_number` ends."""
+    """Read as `parse_milli`, but never capped: for sums, which are capped in the end."""
     return _round_up(_parse(text) * 1000)
-
-
-def whole_number(amount: int, of: int) -> int:
-    """Divide a sum, rounded up and capped as `parse_value` does."""
-    return _capped(-(-amount // of) if amount >= 0 else amount // of)
 
 
 @lru_cache(maxsize=65536)
@@ -99,12 +94,8 @@ def _parse(text: str) -> Fraction:
 
 
 def _ceil(number: Fraction) -> int:
-    return _capped(_round_up(number))
-
-
-def _capped(number: int) -> int:
     # As the API: what does not fit is capped.
-    return max(-_LARGEST_INT64, min(number, _LARGEST_INT64))
+    return max(-LARGEST_INT64, min(_round_up(number), LARGEST_INT64))
 
 
 def _round_up(number: Fraction) -> int:

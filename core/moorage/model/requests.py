@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from moorage.model.pods import Container, Pod
-from moorage.model.quantities import parse_milli, parse_thousandths, parse_value, whole_number
+from moorage.model.quantities import LARGEST_INT64, parse_milli, parse_thousandths, parse_value
 
 __all__ = [
     "DEFAULT_MEMORY",
@@ -29,7 +29,8 @@ DEFAULT_MEMORY = 200 * 1024 * 1024
 """Bytes that scoring reckons for a container without a memory request."""
 
 _Amounts = dict[str, int]
-_DEFAULTS = {"cpu": DEFAULT_MILLI_CPU, "memory": DEFAULT_MEMORY}
+_DEFAULTS = {"cpu": DEFAULT_MILLI_CPU, "memory": DEFAULT_MEMORY * 1000}
+"""The same in thousandths."""
 
 
 class Requests(NamedTuple):
@@ -88,7 +89,7 @@ def amounts_of(quantities: Mapping[str, str]) -> _Amounts:
 def _total(pod: Pod, missing: Mapping[str, int], *, pod_level: bool = True) -> _Amounts:
     """Reckon in thousandths, and round the sum: two halves of a byte are one byte."""
     spec, status = pod.spec, pod.status
-    total = _containers(pod, {name: missing[name] * _unit(name) for name in missing})
+    total = _containers(pod, missing)
     if pod_level and spec.resources is not None and _has_pod_level_requests(pod):
         wanted = _thousandths(spec.resources.requests)
         counts = wanted
@@ -96,43 +97,62 @@ def _total(pod: Pod, missing: Mapping[str, int], *, pod_level: bool = True) -> _
             actual, given = status.resources.requests, status.allocated_resources
             counts = _effective(wanted, actual, given, infeasible=_resize_is_infeasible(pod))
         total.update({name: counts.get(name, 0) for name in wanted if _is_pod_level(name)})
-    _add(total, _thousandths(spec.overhead))
-    return {name: whole_number(amount, _unit(name)) for name, amount in total.items()}
+    if spec.overhead:
+        _add(total, _thousandths(spec.overhead))
+    return {
+        name: min(amount if name == "cpu" else -(-amount // 1000), LARGEST_INT64)
+        for name, amount in total.items()
+    }
 
 
 def _containers(pod: Pod, missing: Mapping[str, int]) -> _Amounts:
-    statuses = {
-        status.name: status
-        for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)
-        if status.resources is not None
-    }
-    infeasible = bool(statuses) and _resize_is_infeasible(pod)
-
-    def one(container: Container) -> _Amounts:
-        amounts = _thousandths(container.resources.requests)
-        status = statuses.get(container.name)
-        if status is not None and status.resources is not None:
-            actual, given = status.resources.requests, status.allocated_resources
-            amounts = _effective(amounts, actual, given, infeasible=infeasible)
-        return {**missing, **amounts}
-
+    resized = _resized(pod)
     total: _Amounts = {}
     for container in pod.spec.containers:
-        _add(total, one(container))
+        _add(total, {**missing, **_one(container, resized)})
+    if not pod.spec.init_containers:
+        return total
     sidecars: _Amounts = {}
     minimum: _Amounts = {}
     for container in pod.spec.init_containers:
         if container.restart_policy == "Always":
-            amounts = one(container)
+            amounts = {**missing, **_one(container, resized)}
             _add(total, amounts)
             _add(sidecars, amounts)
             running = sidecars
         else:
             # It has ended, or nobody resizes it: what it was given does not count.
-            running = {**missing, **_thousandths(container.resources.requests)}
+            running = {**missing, **_one(container, {})}
             _add(running, sidecars)
         minimum = _largest([minimum, running])
-    return _largest([total, minimum]) if minimum else total
+    return _largest([total, minimum])
+
+
+def _one(container: Container, resized: Mapping[str, _Amounts]) -> _Amounts:
+    known = resized.get(container.name)
+    return _thousandths(container.resources.requests) if known is None else known
+
+
+def _resized(pod: Pod) -> dict[str, _Amounts]:
+    """Return what counts of the containers of which it is known what they use, by name."""
+    status = pod.status
+    if not status.container_statuses and not status.init_container_statuses:
+        return {}
+    infeasible = _resize_is_infeasible(pod)
+    desired = {
+        container.name: container.resources.requests
+        for container in (*pod.spec.init_containers, *pod.spec.containers)
+    }
+    return {
+        one.name: _effective(
+            _thousandths(desired.get(one.name, {})),
+            one.resources.requests,
+            one.allocated_resources,
+            infeasible=infeasible,
+        )
+        for one in (*status.container_statuses, *status.init_container_statuses)
+        if one.resources is not None
+    }
 
 
 def _effective(
@@ -145,11 +165,6 @@ def _effective(
     """Return what counts while something is resized: of each resource the largest amount."""
     lists = [_thousandths(actual), _thousandths(given or {})]
     return _largest(lists if infeasible else [desired, *lists])
-
-
-def _unit(resource: str) -> int:
-    """Return how many thousandths are one of what is reckoned: cpu is reckoned in them."""
-    return 1 if resource == "cpu" else 1000
 
 
 def _thousandths(quantities: Mapping[str, str]) -> _Amounts:
