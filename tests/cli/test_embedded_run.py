@@ -259,3 +259,40 @@ def test_a_kubeconfig_that_cannot_be_written_is_one_sentence(moorage: Command) -
     assert err.endswith(
         "Error: --kubeconfig-out /nowhere/file: cannot be written: No such file or directory\n"
     )
+
+
+def test_a_kubeconfig_that_was_asked_for_is_written_in_a_run_that_ends_too(
+    moorage: Command, tmp_path: Path
+) -> None:
+    """It serves while the run lasts; to leave it out without a word would puzzle everybody."""
+    file = tmp_path / "kubeconfig"
+
+    code, _, _ = moorage("run", "--embedded", "--until-idle", "--kubeconfig-out", file)
+
+    assert code == 0
+    assert "server: http://127.0.0.1:" in file.read_text(encoding="utf-8")
+
+
+def test_an_empty_path_is_no_manifest(moorage: Command) -> None:
+    """It is a variable that was not set, not this folder."""
+    code, _, err = moorage("run", "--embedded", "--until-idle", "-f", "")
+
+    assert code == 2
+    assert err.endswith(
+        "the path of a manifest is empty; name a file or a folder, . for this one\n"
+    )
+
+
+def test_an_empty_configuration_flag_counts_as_none(moorage: Command) -> None:
+    """As in kube-scheduler, whose manifests are often templates."""
+    code, _, err = moorage("run", "--embedded", "--until-idle", "--config=", "--kubeconfig=")
+
+    assert (code, err) == (0, "")
+
+
+def test_a_seed_below_zero_is_refused(moorage: Command) -> None:
+    """There are none."""
+    code, _, err = moorage("run", "--embedded", "--until-idle", "--seed", "-1")
+
+    assert code == 2
+    assert "Invalid value for '--seed': -1 is not in the range x>=0" in err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,13 +42,22 @@ async def run_embedded(
         def connect() -> Connection:
             return Connection.to_url(server.url)
 
-        if job.until_idle:
-            settled = partial(has_settled, server.store)
-            await schedule_until_idle(job, connect, is_settled=settled)
+        if job.until_idle and kubeconfig_out is None:  # nobody is told of a temporary one
+            await _until_idle(job, connect, server)
             return
         with _kubeconfig_file(server, kubeconfig_out) as kubeconfig:
+            if job.until_idle:
+                await _until_idle(job, connect, server)
+                return
             _tell(server, manifests, job=job, kubeconfig=kubeconfig, quickstart=not paths)
             await schedule_for_ever(job, connect)
+
+
+async def _until_idle(
+    job: Job, connect: Callable[[], Connection], server: EmbeddedApiServer
+) -> None:
+    settled = partial(has_settled, server.store)
+    await schedule_until_idle(job, connect, is_settled=settled)
 
 
 @contextlib.contextmanager

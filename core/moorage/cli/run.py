@@ -88,7 +88,12 @@ def _show_the_rest(ctx: click.Context, _param: click.Parameter, value: bool) -> 
 )
 @disable_option
 @trace_option
-@click.option("--seed", type=int, metavar="N", help="Break ties between nodes the same way again.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Break ties between nodes the same way again.",
+)
 @click.option(
     "--help-all",
     is_flag=True,
@@ -116,7 +121,7 @@ def command(ctx: click.Context, /, seed: int | None, **options: Any) -> None:  #
     tracing = unseen(services, assembly.frameworks.values())
     for sentence in (*assembly.notices, *tracing, *without_effect(list(flags))):
         notice(sentence)
-    if "write-config-to" in flags:
+    if flags.get("write-config-to"):
         _write(configuration, assembly.frameworks, path=flags["write-config-to"])
         return
     set_up_logging(ctx.ensure_object(Session).verbosity, _logging_format(flags))
@@ -144,7 +149,9 @@ def command(ctx: click.Context, /, seed: int | None, **options: Any) -> None:  #
             )
         )
     else:
-        asyncio.run(run_on_cluster(job, context=options["context"], master=flags.get("master")))
+        asyncio.run(
+            run_on_cluster(job, context=options["context"], master=flags.get("master") or None)
+        )
 
 
 def _check_combination(options: Mapping[str, Any], flags: Mapping[str, Any]) -> None:
@@ -153,7 +160,7 @@ def _check_combination(options: Mapping[str, Any], flags: Mapping[str, Any]) -> 
     given = [flag for flag, name in elsewhere.items() if options[name] not in {None, ()}]
     if given and not options["embedded"]:
         raise click.UsageError(f"{given[0]} is for --embedded; without it, a cluster is served")
-    named = [f"--{name}" for name in ("kubeconfig", "master") if name in flags]
+    named = [f"--{name}" for name in ("kubeconfig", "master") if flags.get(name)]
     named += ["--context"] if options["context"] else []
     if named and options["embedded"]:
         raise click.UsageError(f"{named[0]} names a cluster, and --embedded runs without one")
@@ -169,7 +176,7 @@ def _logging_format(flags: Mapping[str, Any]) -> str:
 
 
 def _configuration(flags: Mapping[str, Any], *, embedded: bool) -> KubeSchedulerConfiguration:
-    if "config" in flags:
+    if flags.get("config"):  # empty, as of a template that had no value for it, means none
         return with_flags(load_configuration(flags["config"]), flags)
     names = _EMBEDDED_NAMES if embedded else ("moorage",)
     return with_flags(default_configuration(names), flags)

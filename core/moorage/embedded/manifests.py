@@ -74,6 +74,10 @@ def _of_path(path: Path | str) -> Iterator[Manifest]:
         is_json = data.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
         yield from _read("stdin", data, is_json=is_json)
         return
+    if not str(path):
+        raise ManifestError(
+            "the path of a manifest is empty; name a file or a folder, . for this one"
+        )
     for file in _files(Path(path)):
         yield from _read(str(file), _bytes_of(file), is_json=file.suffix == ".json")
 
