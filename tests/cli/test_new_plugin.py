@@ -118,3 +118,15 @@ def test_without_copier_it_says_what_to_type(
         "Error: moorage new-plugin needs copier; type: "
         f"{sys.executable} -m pip install 'moorage[template]'\n"
     )
+
+
+def test_where_nothing_can_be_written_that_is_said(moorage: Command, tmp_path: Path) -> None:
+    """A file is where a folder would have to be."""
+    (tmp_path / "file").touch()
+
+    code, _, err = moorage("new-plugin", "file/made", "--defaults")
+
+    assert code == 2
+    assert err == (
+        f"Error: no package can be written into {tmp_path}/file: File exists; name another DIR\n"
+    )

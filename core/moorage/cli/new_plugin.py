@@ -44,12 +44,9 @@ def command(folder: Path | None, given: tuple[str, ...], *, defaults: bool) -> N
     """
     template = template_folder()
     answers = _answers(given, template)
-    parent = Path.cwd() if folder is None else folder.absolute().parent
     if folder is not None:
         _require_free(folder)
-        parent.mkdir(parents=True, exist_ok=True)
-    # Beside the place where it goes: whatever happens, there is all of it or nothing.
-    with tempfile.TemporaryDirectory(prefix=".moorage-new-", dir=parent) as temporary:
+    with _beside(folder) as temporary:
         made = Path(temporary) / "package"
         chosen = _render(template, made, answers, defaults=defaults)
         target = folder if folder is not None else Path(str(chosen["distribution"]))
@@ -136,6 +133,21 @@ def _sentence(error: Exception) -> str:
         return text or type(error).__name__
     name, _, said = reason.partition("': ")
     return f"{head}{name}: {said}"
+
+
+def _beside(folder: Path | None) -> tempfile.TemporaryDirectory[str]:
+    """Make a folder beside the place where the package goes: there is all of it or nothing.
+
+    Raises MoorageError where nothing can be written.
+    """
+    parent = Path.cwd() if folder is None else folder.absolute().parent
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(prefix=".moorage-new-", dir=parent)
+    except OSError as error:
+        raise MoorageError(
+            f"no package can be written into {parent}: {error.strerror}; name another DIR"
+        ) from error
 
 
 def _require_free(folder: Path) -> None:
