@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
+import io
 import json
 import os
 import sys
@@ -94,8 +96,9 @@ def test_something_must_be_named(moorage: Command) -> None:
 
 
 @pytest.mark.usefixtures("_no_pip")
-def test_without_pip_it_says_what_to_type(moorage: Command) -> None:
+def test_without_pip_it_says_what_to_type(moorage: Command, install: Installer) -> None:
     """As in environments made by uv."""
+    install("zone", PLUGIN, plugins="Zone")
     code, _, err = moorage("install", "zone>=2")
 
     assert code == 2
@@ -112,6 +115,7 @@ def test_a_package_is_uninstalled_by_the_name_of_a_plugin(
 ) -> None:
     """People know the plugin; what else goes with it is told."""
     install("zone-gone", f"{PLUGIN}\n    class Other(Zone): pass", plugins="Zone Other")
+    install("other-package", PLUGIN, plugins="")
 
     _, _, err = moorage("uninstall", "-y", "Zone", "other-package")
 
@@ -126,3 +130,53 @@ def test_what_runs_is_not_uninstalled(name: str, moorage: Command) -> None:
 
     assert code == 2
     assert err.startswith(f"Error: {name} is part of moorage, which is running; disable it in a ")
+
+
+@pytest.mark.parametrize("name", ["numpy", "Jinja2", "typing_extensions"])
+def test_what_moorage_stands_on_is_not_uninstalled(
+    name: str, moorage: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor what these stand on: the next command would not start."""
+    needs = {"moorage": ["numpy", "aiohttp", "copier; extra == 'template'"], "aiohttp": ["jinja2"]}
+    needs |= {"jinja2": ["typing-extensions>=4"], "numpy": [], "typing-extensions": []}
+    monkeypatch.setattr(importlib.metadata, "requires", lambda package: needs[package])
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda package: package)
+
+    code, _, err = moorage("uninstall", "-y", name)
+
+    assert code == 2
+    assert err == f"Error: {name} is no package of plugins: moorage itself stands on it\n"
+
+
+def test_what_is_not_there_is_not_uninstalled(moorage: Command) -> None:
+    """Pip says so in a warning, and ends as if it had done something."""
+    code, _, err = moorage("uninstall", "-y", "nope")
+
+    assert code == 2
+    assert err == (
+        "Error: 'nope' is neither a plugin nor a package that is installed; `moorage plugins` lists"
+        " those there are\n"
+    )
+
+
+def test_pip_is_left_alone_with_its_own_options(
+    moorage: Command, asked: Callable[[], list[list[str]]]
+) -> None:
+    """What follows one may be no package, but its value."""
+    assert moorage("uninstall", "-y", "--", "-r", "plugins.txt")[0] == 0
+    assert asked() == [["uninstall", "--yes", "-r", "plugins.txt"]]
+
+
+def test_without_a_terminal_there_is_nobody_to_ask(
+    moorage: Command, install: Installer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pip would ask all the same, and fall over its own feet."""
+    install("zone-gone", PLUGIN, plugins="Zone")
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+
+    code, _, err = moorage("uninstall", "Zone")
+
+    assert code == 2
+    assert err == (
+        "Error: there is no terminal to ask on; give --yes to uninstall without asking\n"
+    )
