@@ -27,6 +27,8 @@ RECORDED_TYPES = {
     "namedCertKey": "string",
     "stringToString": "map",
 }
+UNREAD = {"vmodule"}
+"""Flags whose type, ``pattern=N,...``, the reader of the recorded --help took for none."""
 DIFFERENT_DEFAULTS = {
     "kube-api-content-type": "application/json",
     "kube-api-qps": "-1",
@@ -68,6 +70,7 @@ def test_every_flag_of_kube_scheduler_is_known_by_type_and_default() -> None:
             spec.deprecated,
         )
         for spec in FLAGS
+        if spec.name not in UNREAD
     }
 
     assert ours == theirs

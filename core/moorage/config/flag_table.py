@@ -245,6 +245,13 @@ _LOGS = (
     ),
     FlagSpec("logging-format", "string", "How log lines look: text or json.", "Logs", "text"),
     FlagSpec("v", "int32", "How much to log, in klog's levels: 0 to 10.", "Logs", "0", short="v"),
+    FlagSpec(
+        "vmodule",
+        "string",
+        "How much to log of some files of the Go source.",
+        "Logs",
+        without_effect="there are no Go files; -v says how much is logged of everything",
+    ),
 )
 
 _GLOBAL = (FlagSpec("help", "bool", "Show the flags and exit.", "Global", short="h"),)
