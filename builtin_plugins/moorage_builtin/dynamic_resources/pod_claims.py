@@ -20,8 +20,8 @@ class ClaimProblem(Exception):  # noqa: N818 - a reason to wait, no fault
 
 
 def claims_of(pod: moorage.Pod, ledger: Ledger) -> list[ResourceClaim]:
-    """Return the claims of a pod; ClaimProblem where one is not there (yet), or not the pod's."""
-    return list(_claims(pod, ledger))
+    """Return the claims of a pod, each once; ClaimProblem where one is not there, or not the pod's."""
+    return list({claim.metadata.uid: claim for claim in _claims(pod, ledger)}.values())
 
 
 def is_reserved_for(claim: ResourceClaim, pod: moorage.Pod) -> bool:

@@ -160,6 +160,16 @@ def test_pod_waits_until_its_claim_is_made() -> None:
     assert loop.run() == {"p": "n1"}
 
 
+def test_claim_that_a_pod_names_twice_is_one_claim() -> None:
+    """It is allocated once."""
+    loop = Loop("n1")
+    complete(loop)
+    names = [{"name": one, "resourceClaimName": "c"} for one in ("a", "b")]
+    loop.tell(pod("p", resourceClaims=names))
+
+    assert loop.run() == {"p": "n1"}
+
+
 def test_other_claims_wake_nobody() -> None:
     """As recorded: one that comes frees no device."""
     loop = Loop("n1")
