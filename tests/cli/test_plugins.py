@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -249,3 +250,22 @@ def test_as_yaml(moorage: Command) -> None:
     _, out, _ = moorage("plugins", "-o", "yaml")
 
     assert {plugin["name"]: plugin for plugin in yaml.safe_load(out)} == listed(moorage)
+
+
+def test_a_module_that_prints_does_not_spoil_what_a_program_reads(
+    moorage: Command, install: Installer
+) -> None:
+    """What it says when it is imported goes to stderr."""
+    install("loud", f"print('hello')\n{dedent(GOOD)}", plugins="Zone")
+
+    code, out, err = moorage("plugins", "-o", "json")
+
+    assert (code, err) == (0, "hello\n")
+    assert "Zone" in {plugin["name"] for plugin in json.loads(out)}
+
+
+def test_a_plugin_without_a_docstring_has_no_summary(moorage: Command, install: Installer) -> None:
+    """That of its base class is about something else."""
+    install("terse", GOOD.replace('"""Likes every node the same."""', ""), plugins="Zone")
+
+    assert listed(moorage)["Zone"]["summary"] == ""

@@ -12,6 +12,7 @@ from tests.framework.plugin_sources import assembled
 from tests.objects import make_node, make_pod
 
 from moorage import (
+    SKIP,
     ActionType,
     ClusterEvent,
     Code,
@@ -235,6 +236,26 @@ def _gating(answer: Callable[[], Any]) -> Framework:
             "plugin 'Gate' (acme-plugins 2.1) returned a Verdict with reasons (3,) from"
             " pre_enqueue; make it with Verdict.unschedulable('why') and the like",
             id="wrong-reason",
+        ),
+        pytest.param(
+            lambda: Verdict.wait(3),
+            Code.ERROR,
+            "plugin 'Gate' (acme-plugins 2.1) answered pre_enqueue with Wait, which has no meaning"
+            " there",
+            id="waits",
+        ),
+        pytest.param(
+            lambda: SKIP,
+            Code.ERROR,
+            "plugin 'Gate' (acme-plugins 2.1) answered pre_enqueue with Skip, which has no meaning"
+            " there",
+            id="skips",
+        ),
+        pytest.param(
+            lambda: Verdict(Code.ERROR),
+            Code.ERROR,
+            "plugin 'Gate' (acme-plugins 2.1) answered pre_enqueue with Error, and did not say why",
+            id="wordless",
         ),
     ],
 )

@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 from moorage.cli.plugin_arguments import Argument, arguments_of, default_arguments
 from moorage.errors import PluginError
 from moorage.framework.host import PluginSource, Registry
+from moorage.framework.plugin import Plugin
 from moorage.framework.points import POINTS, hooks_of, points_of
 
 __all__ = ["InstalledPlugin", "describe", "installed_plugins"]
@@ -86,7 +87,7 @@ def describe(
             "hooks": tuple(hooks),
             "arguments": tuple(arguments_of(plugin.Args)),
             "default_arguments": default_arguments(plugin.Args),
-            "documentation": inspect.getdoc(plugin) or "",
+            "documentation": _documentation(plugin),
         }
     except PluginError as error:
         reason = str(error)
@@ -101,3 +102,9 @@ def describe(
         reason=reason,
         **found,
     )
+
+
+def _documentation(plugin: type[Plugin]) -> str:
+    """Return a plugin's docstring, its own or that of a class of its author's; not the host's."""
+    text = inspect.getdoc(plugin) or ""
+    return "" if text == inspect.getdoc(Plugin) else text

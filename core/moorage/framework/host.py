@@ -6,9 +6,11 @@ is imported when a profile enables it or somebody asks about it.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
 import logging
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -72,7 +74,9 @@ class PluginSource:
         self._check_version()
         assert self.entry_point is not None  # noqa: S101 - a source has a class or an entry point
         try:
-            found = self.entry_point.load()
+            # stdout is for results, which a program may read: a module that prints goes elsewhere.
+            with contextlib.redirect_stdout(sys.stderr):
+                found = self.entry_point.load()
         except (Exception, SystemExit) as error:
             # Whatever a module raises when imported is that plugin's fault, and nobody else's.
             raise PluginError(

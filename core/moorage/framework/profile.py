@@ -132,7 +132,7 @@ class Framework:
             before = self._activity.enter(hook.plugin, hook.name, pod_key(pod))
             called = slowness.begin()
             try:
-                verdict = self.check_verdict(hook, hook.call(pod))
+                verdict = self._check_gate(hook, self.check_verdict(hook, hook.call(pod)))
             except BaseException as error:  # noqa: BLE001 - any fault of a plugin keeps the pod aside
                 verdict = Verdict.error(str(self.fault(hook, error))).of(hook.plugin)
             self._activity.leave(before)
@@ -177,6 +177,20 @@ class Framework:
             f"plugin {hook.plugin!r} ({self.origin(hook.plugin)}) returned "
             f"{type(answer).__name__} from {hook.name}, which takes a Verdict or None"
         )
+
+    def _check_gate(self, hook: Hook, verdict: Verdict) -> Verdict:
+        """Return what `pre_enqueue` answered; PluginError where it keeps the pod for no reason.
+
+        A refusal may have none, but these would keep the pod aside without anybody's meaning to.
+        """
+        if verdict.code in {Code.SKIP, Code.WAIT}:
+            wrong = f"{verdict.code.label}, which has no meaning there"
+        elif verdict.code is Code.ERROR and not verdict.reasons:
+            wrong = "Error, and did not say why"
+        else:
+            return verdict
+        origin = self.origin(hook.plugin)
+        raise PluginError(f"plugin {hook.plugin!r} ({origin}) answered {hook.name} with {wrong}")
 
     def fault(self, hook: Hook, error: BaseException) -> PluginError:
         """Word what went wrong in a hook: one sentence with plugin, distribution and hook.
