@@ -207,6 +207,18 @@ def test_rejection_in_permit_does_not_wake_its_own_pod() -> None:
     assert failure.message == "0/1 nodes are available: 1 group is incomplete."
 
 
+def test_refusal_after_permit_waits_for_time_not_for_an_event() -> None:
+    """Nobody keeps events for the pod any more; it says what the plugin said, and nothing of nodes."""
+    world, _ = world_with("p")
+    reservation = reserved(world)
+    world.session.permitted(reservation)
+    failure = world.session.undo(reservation, moorage.Verdict.unschedulable("no").of("A"))
+    assert failure.place is Place.BACKOFF
+    assert (failure.reason, failure.message) == ("Unschedulable", "no")
+    assert reservation.queued.error_count == 1
+    assert reservation.queued.unschedulable_plugins == frozenset()
+
+
 def test_waiting_pod_holds_its_node_until_its_time_is_over() -> None:
     """The shortest wait counts; the refusal names plugin and time."""
     answers = {"A.permit": moorage.Verdict.wait(90), "B.permit": moorage.Verdict.wait(300)}

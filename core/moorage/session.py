@@ -204,6 +204,7 @@ class Session:
 
     def permitted(self, reservation: Reservation) -> None:
         """Note that a pod has passed Permit: from here on it can fail, not be refused."""
+        reservation.permitted = True
         self.services.waiting.remove(reservation.info.uid)
         self.queue.stop_listening(reservation.info.uid)
 
@@ -226,7 +227,8 @@ class Session:
     def undo(self, reservation: Reservation, verdict: Verdict) -> Failure:
         """Take back a reservation that was refused or failed after Permit had let it go on or wait.
 
-        Room that becomes free helps other pods, not this one.
+        Room that becomes free helps other pods, not this one. A refusal after Permit says nothing
+        about the node: the pod is tried again after its backoff, as after a failure.
         """
         info = reservation.info
         self.services.waiting.remove(info.uid)
@@ -234,8 +236,13 @@ class Session:
         if freed and not verdict.is_rejection:
             self.queue.move(_DELETED, info.pod, None)
         # It is expected nowhere now, whoever said so: nobody knows where it will fit next time.
+        permitted = reservation.permitted
         failure = self._hand_back(
-            reservation.queued, verdict, _message(verdict), nomination=""
+            reservation.queued,
+            verdict,
+            verdict.message if permitted else _message(verdict),
+            request=RequeueRequest.error() if permitted else None,
+            nomination="",
         )._replace(announced=reservation.announced)
         if freed and verdict.is_rejection:
             # Only now: during its own cycle it would hear of itself.

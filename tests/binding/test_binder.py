@@ -151,7 +151,21 @@ REFUSED = moorage.Verdict.unschedulable("no")
 @pytest.mark.parametrize(
     ("hook", "answer", "expected"),
     [
-        pytest.param("A.pre_bind_pre_flight", REFUSED, REFUSED.of("A"), id="preflight-refuses"),
+        pytest.param(
+            "A.pre_bind_pre_flight",
+            REFUSED,
+            moorage.Verdict.error(
+                'PreBindPreFlight A returned "Unschedulable", which is unsupported. It is supposed '
+                "to return Success, Skip, or Error status"
+            ).of("A"),
+            id="preflight-refuses",
+        ),
+        pytest.param(
+            "A.pre_bind_pre_flight",
+            moorage.Verdict.error("no"),
+            moorage.Verdict.error('running PreBindPreFlight "A": no').of("A"),
+            id="preflight-reports",
+        ),
         pytest.param("B.pre_bind", REFUSED, REFUSED.of("B"), id="pre-bind-refuses"),
         pytest.param(
             "B.pre_bind",
@@ -162,7 +176,7 @@ REFUSED = moorage.Verdict.unschedulable("no")
         pytest.param(
             "A.bind",
             REFUSED,
-            moorage.Verdict.error('running Bind plugin "A": no').of("A"),
+            REFUSED.of("A"),
             id="bind-refuses",
         ),
         pytest.param(

@@ -205,19 +205,23 @@ async def test_nomination_is_written_before_a_pod_waits(cluster: Cluster) -> Non
 # What goes wrong
 
 
-@pytest.mark.parametrize("hook", ["reserve", "permit", "pre_bind"])
+@pytest.mark.parametrize("hook", ["reserve", "permit", "pre_bind", "bind"])
 async def test_refusal_after_a_node_was_chosen_is_shown(cluster: Cluster, hook: str) -> None:
-    """The pod has no node, and its condition says why."""
+    """The pod has no node, and its condition says why; after Permit it is not about the node."""
     cluster.node("n1")
     cluster.pod("p")
     log: list[str] = []
     answers = {hook: moorage.Verdict.unschedulable("quota is used up")}
-    plugin = scripted(("reserve", "unreserve", "permit", "pre_bind"), answers, log)
+    hooks = ("reserve", "unreserve", "permit", "pre_bind", *(["bind"] if hook == "bind" else []))
+    plugin = scripted(hooks, answers, log)
+    said = "0/1 nodes are available: 1 quota is used up."
+    if hook in {"pre_bind", "bind"}:
+        said = "quota is used up"
     async with cluster.running(cluster.runner(Quota=plugin)) as runner:
         await eventually(lambda: cluster.condition("p"))
         assert cluster.node_of("p") == ""
         assert cluster.condition("p")["reason"] == "Unschedulable"
-        assert cluster.condition("p")["message"] == ("0/1 nodes are available: 1 quota is used up.")
+        assert cluster.condition("p")["message"] == said
         await eventually(lambda: runner.session.cluster.pod_count == 0)
     assert "Quota.unreserve" in log
 

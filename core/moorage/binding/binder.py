@@ -164,9 +164,9 @@ class Binder:
             verdict = framework.check_verdict(hook, await self._call(hook, reservation))
         except BaseException as error:  # noqa: BLE001 - whatever a plugin raises costs this pod its turn
             return failure(framework, hook, error)
-        if verdict.is_success or (may_skip and verdict.code is Code.SKIP):
-            return verdict
-        if verdict.is_rejection and hook.name != "bind":
+        skips = may_skip and verdict.code is Code.SKIP
+        refuses = verdict.is_rejection and hook.name != "pre_bind_pre_flight"
+        if verdict.is_success or skips or refuses:
             return verdict
         return failure(framework, hook, verdict)
 

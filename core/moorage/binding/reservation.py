@@ -67,7 +67,7 @@ class Reservation:
     `queued` is the pod as the queue knows it, `info` the same pod on its node. `states` are the
     plugins' notes by place in the profile. `waiting` is set while the pod waits in Permit,
     `announced` once its node was written as its nomination, which the watch may not have told yet.
-    `at` is the hook of binding that it is in.
+    `at` is the hook of binding that it is in; `permitted` is set once the pod has passed Permit.
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class Reservation:
         self.waiting: WaitingPod | None = None
         self.announced = ""
         self.at: Hook | None = None
+        self.permitted = False
         self._cluster = cluster
         cluster.assume(self.info, row)
 

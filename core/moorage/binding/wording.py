@@ -37,7 +37,15 @@ def failure(framework: Framework, hook: Hook, problem: BaseException | Verdict) 
     if isinstance(problem, PluginError) or not isinstance(problem, (MoorageError, Verdict)):
         return Verdict.error(str(framework.fault(hook, problem))).of(hook.plugin)
     said = problem.message if isinstance(problem, Verdict) else text_of(problem)
-    if isinstance(problem, Verdict) and problem.code not in {Code.ERROR, Code.UNSCHEDULABLE}:
+    point = _POINTS[hook.name]
+    if hook.name == "pre_bind_pre_flight":
+        text = f'running {point} "{hook.plugin}": {said}'
+        if isinstance(problem, Verdict) and problem.code is not Code.ERROR:
+            text = (
+                f'{point} {hook.plugin} returned "{problem.code.label}", which is unsupported. '
+                "It is supposed to return Success, Skip, or Error status"
+            )
+        return Verdict.error(text).of(hook.plugin)
+    if isinstance(problem, Verdict) and problem.code is not Code.ERROR:
         said = said or f"it answered {problem}, which has no meaning here"
-    text = f'running {_POINTS[hook.name]} plugin "{hook.plugin}": {said}'
-    return Verdict.error(text).of(hook.plugin)
+    return Verdict.error(f'running {point} plugin "{hook.plugin}": {said}').of(hook.plugin)
