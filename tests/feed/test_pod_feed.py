@@ -206,8 +206,7 @@ def test_pod_that_waits_in_permit_and_begins_to_end_waits_no_longer(world: World
     waiting = WaitingPod(reservation.info, "n1", {"Group": 60.0}, now=world.clock.now)
     world.services.waiting.add(waiting)
     world.session.pods.take(modified(ending(pod)))
-    assert waiting.verdict is not None
-    assert waiting.verdict.is_rejection
+    assert waiting.verdict == Verdict.unschedulable("removed")
 
 
 def test_quantity_that_is_none_leaves_the_pod_out(

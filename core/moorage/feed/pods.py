@@ -186,7 +186,7 @@ class PodFeed(Feed[Pod]):
         """
         waiting = self._waiting.get(info.uid)
         if waiting is not None:
-            waiting.reject("", "pod was deleted")
+            waiting.reject("", "removed")  # kube-scheduler's word for it
             return
         node_name = self._cluster.node_of(info.uid)
         self._cluster.forget(info.uid)
