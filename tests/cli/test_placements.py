@@ -197,6 +197,25 @@ async def test_many_pods_are_counted_unless_all_are_asked_for(
     assert "left-over" in out
 
 
+@pytest.mark.parametrize(("output", "listed"), [("table", False), ("wide", True)])
+async def test_many_nodes_are_counted_unless_all_are_asked_for(
+    capsys: pytest.CaptureFixture[str], *, output: str, listed: bool
+) -> None:
+    """Thousands of lines would hide what is pending."""
+    async with EmbeddedApiServer(kubelet=False) as server:
+        for number in range(201):
+            server.store.create(node(f"many-{number}", pods="5"))
+            server.store.create(pod(f"pod-{number}", node_name=f"many-{number}"))
+        server.store.create(node("untouched", pods="5"))
+        async with ApiClient(Connection.to_url(server.url)) as client:
+            print_outcome(await read(client), output)
+
+    out, _ = capsys.readouterr()
+    assert ("many-77" in out) is listed
+    assert ("untouched" in out) is listed
+    assert ("201 nodes took pods; -o wide lists them all.\n" in out) is not listed
+
+
 async def test_nothing_to_do_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """An empty cluster is no fault."""
     async with (

@@ -27,8 +27,8 @@ _ORDINARY: Final = frozenset({"cpu", "ephemeral-storage", "memory", "pods"})
 _GIB: Final = 2**30
 _MANY_NODES: Final = 100
 """Above this, only nodes that took pods are listed, unless all are asked for."""
-_MANY_PODS: Final = 200
-"""Above this, bound pods are not listed one by one, unless all are asked for."""
+_MANY: Final = 200
+"""Above this, bound pods, and nodes, are not listed one by one, unless all are asked for."""
 
 
 class _Pods(msgspec.Struct):
@@ -124,7 +124,7 @@ def print_outcome(outcome: Outcome, output: str) -> None:
     parts: list[RenderableType] = []
     for heading, content in (
         ("What went where", _placed_part(outcome, wide=output == "wide")),
-        ("Nodes", _nodes_table(outcome, wide=output == "wide")),
+        ("Nodes", _nodes_part(outcome, wide=output == "wide")),
         ("Pending, and why", _pending_table(outcome, wide=output == "wide")),
     ):
         if content is not None:
@@ -147,7 +147,7 @@ def _document(pod: Pod, outcome: Outcome) -> dict[str, Any]:
 def _placed_part(outcome: Outcome, *, wide: bool) -> RenderableType | None:
     """List the bound pods; only their number where nobody would read the list."""
     number = len(outcome.placed())
-    if number <= _MANY_PODS or wide:
+    if number <= _MANY or wide:
         return _pods_table(outcome, wide=wide)
     return Text(f"{count(number, 'pod')}; -o wide or -o json lists them all.")
 
@@ -179,17 +179,24 @@ def _wide_cells(pod: Pod) -> list[str]:
     ]
 
 
-def _nodes_table(outcome: Outcome, *, wide: bool) -> RenderableType | None:
+def _nodes_part(outcome: Outcome, *, wide: bool) -> RenderableType | None:
+    """List the nodes; of many, those that took pods, and only their number if these are many."""
+    nodes = outcome.nodes
+    if len(nodes) > _MANY_NODES and not wide:
+        touched = {pod.spec.node_name for pod in outcome.placed()}
+        nodes = [node for node in nodes if node.metadata.name in touched]
+        if len(nodes) > _MANY:
+            return Text(f"{count(len(nodes), 'node')} took pods; -o wide lists them all.")
+    return _nodes_table(outcome, nodes, wide=wide)
+
+
+def _nodes_table(outcome: Outcome, nodes: Iterable[Node], *, wide: bool) -> RenderableType | None:
     """One row a node: how much of it is asked for by the pods on it."""
     used: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for pod in outcome.everything:
         if pod.spec.node_name and not is_finished(pod):
             for resource, amount in {**_requests(pod), "pods": 1}.items():
                 used[pod.spec.node_name][resource] += amount
-    nodes = outcome.nodes
-    if len(nodes) > _MANY_NODES and not wide:
-        touched = {pod.spec.node_name for pod in outcome.placed()}
-        nodes = [node for node in nodes if node.metadata.name in touched]
     rows: list[list[RenderableType]] = [
         [
             Text(node.metadata.name, style="cyan"),
