@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 import moorage
-from moorage.cache.devices import IMPLICIT_RESOURCE
-from moorage.model import amounts_of
-from moorage.model.devices import DeviceClass
+from moorage.model import amounts_of, is_label_key
+from moorage.model.devices import IMPLICIT_RESOURCE, DeviceClass
 from moorage_builtin.dynamic_resources.counting import DeviceCounts
 from moorage_builtin.resources import (
     DEFAULT_RESOURCES,
@@ -94,6 +93,14 @@ class NodeResourcesFitArgs(moorage.PluginArgs):
         default=ScoringStrategy(type=ScoringStrategyType.LEAST_ALLOCATED),
         description="How nodes are scored.",
     )
+
+    @field_validator("ignored_resources", "ignored_resource_groups")
+    @classmethod
+    def _names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not is_label_key(name):
+                raise ValueError(f"{name!r} cannot be the name of a resource or a group of them")
+        return names
 
     @field_validator("ignored_resource_groups")
     @classmethod

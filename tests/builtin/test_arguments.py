@@ -22,6 +22,12 @@ from moorage.testing import Cluster, SinglePlugin, make_node, make_pod
         ),
         pytest.param(
             "NodeResourcesFit",
+            {"ignoredResources": ["example.com/one two"]},
+            "args.ignoredResources: Value error, 'example.com/one two' cannot be the name of a",
+            id="name-of-no-resource",
+        ),
+        pytest.param(
+            "NodeResourcesFit",
             {"scoringStrategy": {"type": "Random"}},
             "args.scoringStrategy.type: Input should be 'LeastAllocated', 'MostAllocated' or",
             id="unknown-strategy",

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from moorage.model.devices import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.model.devices import IMPLICIT_RESOURCE, DeviceClass, ResourceClaim, ResourceSlice
 
-__all__ = ["IMPLICIT_RESOURCE", "ClaimStore", "ClassStore", "DeviceStore", "PoolKey", "SliceStore"]
+__all__ = ["ClaimStore", "ClassStore", "DeviceStore", "PoolKey", "SliceStore"]
 
 PoolKey = tuple[str, str]
 """A pool of devices: its driver, and its name there."""
-
-IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
-"""With the name of a class behind it, a resource by which pods can ask for devices of the class."""
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 

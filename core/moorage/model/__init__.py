@@ -51,6 +51,7 @@ from moorage.model.selectors import (
     InvalidSelectorError,
     Requirement,
     Selector,
+    is_label_key,
     node_term_requirements,
     selector_of,
 )
@@ -163,6 +164,7 @@ __all__ = [
     "Workload",
     "affinity_terms",
     "amounts_of",
+    "is_label_key",
     "node_term_requirements",
     "parse_milli",
     "parse_quantity",

@@ -13,6 +13,7 @@ from moorage.model.meta import ObjectMeta
 from moorage.model.record import Record
 
 __all__ = [
+    "IMPLICIT_RESOURCE",
     "AllocatedDeviceStatus",
     "AllocationResult",
     "CELDeviceSelector",
@@ -237,6 +238,10 @@ class DeviceClaim(Record, frozen=True):
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
     config: tuple[DeviceConfiguration, ...] = ()
+
+
+IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
+"""With the name of a class behind it, a resource by which pods can ask for devices of the class."""
 
 
 class DeviceClassSpec(Record, frozen=True):

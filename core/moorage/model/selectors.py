@@ -18,6 +18,7 @@ __all__ = [
     "InvalidSelectorError",
     "Requirement",
     "Selector",
+    "is_label_key",
     "node_term_requirements",
     "selector_of",
 ]
@@ -104,6 +105,11 @@ def node_term_requirements(
     return tuple(labels), tuple(fields)
 
 
+def is_label_key(text: str) -> bool:
+    """Say whether a text can be the key of a label: a name, also with a domain before it."""
+    return _LABEL_KEY.fullmatch(text) is not None
+
+
 def _check(operator: str, values: tuple[str, ...], known: tuple[str, ...], where: str) -> None:
     if operator not in known:
         raise InvalidSelectorError(
@@ -119,7 +125,7 @@ def _check(operator: str, values: tuple[str, ...], known: tuple[str, ...], where
 
 def _check_label(key: str, values: tuple[str, ...], where: str) -> None:
     """Refuse what no label can be; the API takes such values in preferences."""
-    if not _LABEL_KEY.fullmatch(key):
+    if not is_label_key(key):
         raise InvalidSelectorError(f"{where}.key: {key!r} cannot be the key of a label")
     for index, value in enumerate(values):
         if not _LABEL_VALUE.fullmatch(value):
