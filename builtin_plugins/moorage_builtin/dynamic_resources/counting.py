@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import moorage
 from moorage.model.devices import DeviceClass
 from moorage_builtin.dynamic_resources.expressions import ExpressionError, Expressions
-from moorage_builtin.dynamic_resources.pod_devices import reckoner_of
+from moorage_builtin.dynamic_resources.pod_devices import Reckoner, reckoner_of
 from moorage_builtin.dynamic_resources.pools import DeviceKind, PoolView
 
 __all__ = ["DeviceCounts"]
@@ -43,25 +43,21 @@ class DeviceCounts:
         allocatable: NDArray[np.int64],
         requested: NDArray[np.int64],
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return both (k, n) with devices filled in where a node has none of the resource itself.
+        """Return both (k, n) with devices in place of what a node has none of itself; both new.
 
-        Both are new.
+        What the pods there request of it is in what is allocated of the devices.
         """
         allocatable, requested = allocatable.copy(), requested.copy()
         reckoner = reckoner_of(self._handle)
         reckoner.inventory.refresh()
         for row, device_class in behind:
             selection = self._selection(device_class, reckoner.expressions)
-            for position in np.flatnonzero(allocatable[row] == 0).tolist():
-                views = reckoner.inventory.views(nodes.node(position))
-                chosen = [(view, selection.places(view)) for view in views]
-                if any(places is None for _, places in chosen):
-                    continue  # whether a device is of the class cannot be said: none is counted
-                for view, places in chosen:
-                    state = reckoner.ledger.state(view)
-                    in_use = state.used | state.shared.keys()
-                    allocatable[row, position] += len(places or ())
-                    requested[row, position] += len(in_use & (places or frozenset()))
+            lacking = np.flatnonzero(allocatable[row] == 0)
+            counts = [
+                _count(reckoner, selection, nodes.node(position)) for position in lacking.tolist()
+            ]
+            allocatable[row, lacking] = [capacity for capacity, _ in counts]
+            requested[row, lacking] = [taken for _, taken in counts]
         return allocatable, requested
 
     def _selection(self, device_class: DeviceClass, expressions: Expressions) -> _Selection:
@@ -70,6 +66,24 @@ class DeviceCounts:
         if selection is None or selection.device_class is not device_class:
             selection = self._selections[name] = _Selection(device_class, expressions)
         return selection
+
+
+def _count(reckoner: Reckoner, selection: _Selection, node: moorage.Node) -> tuple[int, int]:
+    """Return how many selected devices a node has, and how many of them are allocated.
+
+    None, where of one of its devices nobody can say whether it is of the class.
+    """
+    capacity = taken = 0
+    for view in reckoner.inventory.views(node):
+        places = selection.places(view)
+        if places is None:
+            return 0, 0
+        state = reckoner.ledger.state(view)
+        capacity += len(places)
+        taken += len(places & state.used)
+        if state.shared:
+            taken += len(places & (state.shared.keys() - state.used))
+    return capacity, taken
 
 
 class _Selection:
@@ -82,9 +96,11 @@ class _Selection:
 
     def places(self, view: PoolView) -> frozenset[int] | None:
         """Return the places of a view's devices that are of the class, None where it fails."""
-        if view not in self._places:
-            self._places[view] = self._select(view)
-        return self._places[view]
+        try:
+            return self._places[view]
+        except KeyError:
+            places = self._places[view] = self._select(view)
+            return places
 
     def _select(self, view: PoolView) -> frozenset[int] | None:
         try:

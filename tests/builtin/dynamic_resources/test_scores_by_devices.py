@@ -52,6 +52,15 @@ def test_devices_are_capacity_and_allocated_ones_are_requested() -> None:
     assert SinglePlugin("NodeResourcesFit", made, args=MOST).raw_scores(ONE)["n0"] == 50
 
 
+def test_pod_that_has_a_device_counts_by_that_device() -> None:
+    """What it requests and what its claim has are the same thing."""
+    made = Cluster([make_node("n0")], pods=[pod("other", requests={GPU: "1"}, nodeName="n0")])
+    made.add(device_class(extendedResourceName=GPU), gpu_slice("n0", "g0", "g1", "g2", "g3"))
+    made.add(allocated("c", "n0", "g0"))
+
+    assert SinglePlugin("NodeResourcesFit", made, args=LEAST).raw_scores(ONE) == {"n0": 50}
+
+
 def test_what_was_set_aside_for_another_pod_counts_in_the_next_score() -> None:
     """Pods that ask for the same do not share the answer."""
     made = cluster(4)
