@@ -9,7 +9,9 @@ import pytest
 from moorage.embedded import EmbeddedApiServer, apply_manifests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
+
+    import aiohttp
 
 
 def workload(kind: str, **spec: Any) -> dict[str, Any]:  # noqa: ANN401 - any field of a spec
@@ -118,3 +120,122 @@ async def test_a_workload_whose_pods_are_given_gets_no_more(
     pod["metadata"]["ownerReferences"] = [owner]
     pods = await pods_of(server, workload("StatefulSet", replicas=5), pod)
     assert [one["metadata"]["name"] for one in pods] == ["w-0"]
+
+
+SETS = "/apis/apps/v1/namespaces/default"
+
+
+def names_of(server: EmbeddedApiServer, plural: str) -> list[str]:
+    """Return the names of what is stored."""
+    return [item["metadata"]["name"] for item in server.store.list(plural)]
+
+
+@pytest.mark.parametrize("by", ["nodeSelector", "affinity"])
+async def test_a_daemon_set_leaves_nodes_out_that_would_not_let_it_in(
+    by: str, server: EmbeddedApiServer
+) -> None:
+    """Those with other labels, and with taints that it does not tolerate: no pod waits for them."""
+    nodes = [_node(name, labels={"disk": "ssd"}) for name in ("labelled", "tainted")]
+    nodes += [_node(name, labels={"disk": "ssd"}) for name in ("tolerable", "preferred")]
+    nodes.append(_node("other", labels={"disk": "hdd"}))
+    for one, taint in (("tainted", "NoSchedule"), ("preferred", "PreferNoSchedule")):
+        _taint(nodes, one, {"key": "shut", "effect": taint})
+    _taint(nodes, "tolerable", {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
+    item = workload("DaemonSet")
+    item["spec"]["template"]["spec"][by] = _only_ssd(by)
+
+    pods = await pods_of(server, item, *nodes)
+
+    held = [
+        pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        for pod in pods
+    ]
+    names = [one["nodeSelectorTerms"][0]["matchFields"][0]["values"][0] for one in held]
+    assert sorted(names) == ["labelled", "preferred", "tolerable"]
+
+
+def _node(name: str, *, labels: dict[str, str]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+
+
+def _taint(nodes: list[dict[str, Any]], name: str, taint: dict[str, str]) -> None:
+    [node] = [one for one in nodes if one["metadata"]["name"] == name]
+    node["spec"] = {"taints": [taint]}
+
+
+def _only_ssd(by: str) -> dict[str, Any]:
+    if by == "nodeSelector":
+        return {"disk": "ssd"}
+    term = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+    required = {"nodeSelectorTerms": [term]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content_type"),
+    [
+        pytest.param("POST", "deployments", "application/json", id="created"),
+        pytest.param("PATCH", "deployments/w", "application/apply-patch+yaml", id="applied"),
+    ],
+)
+async def test_a_workload_that_comes_over_http_gets_its_pods_too(
+    method: str,
+    path: str,
+    content_type: str,
+    server: EmbeddedApiServer,
+    api: Callable[..., Awaitable[tuple[int, Any]]],
+) -> None:
+    """As one of the manifests does: `kubectl apply` would seem to have done nothing."""
+    item = workload("Deployment", replicas=2)
+
+    code, _ = await api(method, f"{SETS}/{path}", item, content_type)
+
+    assert code == 201
+    assert len(names_of(server, "replicasets.apps")) == 1
+    assert len(names_of(server, "pods")) == 2
+
+
+@pytest.mark.parametrize("collection", [False, True])
+async def test_what_a_workload_owns_goes_with_it(
+    server: EmbeddedApiServer,
+    api: Callable[..., Awaitable[tuple[int, Any]]],
+    make_pod: Callable[..., dict[str, Any]],
+    *,
+    collection: bool,
+) -> None:
+    """As the garbage collector has it; what others own stays."""
+    server.store.create(make_pod("alone"))
+    await api("POST", f"{SETS}/deployments", workload("Deployment", replicas=2))
+
+    code, _ = await api("DELETE", f"{SETS}/deployments" + ("" if collection else "/w"))
+
+    assert code == 200
+    assert names_of(server, "replicasets.apps") == []
+    assert names_of(server, "pods") == ["alone"]
+
+
+async def test_what_a_workload_owns_may_stay(
+    server: EmbeddedApiServer, api: Callable[..., Awaitable[tuple[int, Any]]]
+) -> None:
+    """`kubectl delete --cascade=orphan`."""
+    await api("POST", f"{SETS}/replicasets", workload("ReplicaSet", replicas=2))
+
+    await api("DELETE", f"{SETS}/replicasets/w", {"propagationPolicy": "Orphan"})
+
+    assert len(names_of(server, "pods")) == 2
+
+
+async def test_pods_that_are_refused_are_told_in_a_warning(
+    server: EmbeddedApiServer, session: aiohttp.ClientSession
+) -> None:
+    """The workload is there, as on a real server, and kubectl shows what is wrong with it."""
+    item = workload("ReplicaSet")
+    item["spec"]["template"]["spec"]["priorityClassName"] = "none"
+
+    async with session.post(f"{server.url}{SETS}/replicasets", json=item) as response:
+        warning = response.headers["Warning"]
+
+    assert response.status == 201
+    assert warning.startswith('299 - "ReplicaSet w: pods ')
+    assert "no PriorityClass with name none was found" in warning
+    assert names_of(server, "replicasets.apps") == ["w"]

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from moorage.embedded.dependents import create_dependents
 from moorage.embedded.status import StatusError
 from moorage.embedded.unknown_fields import unknown_fields
-from moorage.embedded.workloads import CONTROLLED_KINDS, dependents_of
+from moorage.embedded.workloads import CONTROLLED_KINDS
 from moorage.errors import ManifestError
 
 if TYPE_CHECKING:
@@ -194,7 +195,8 @@ async def apply_manifests(store: Store, objects: Iterable[Mapping[str, Any]]) ->
             _log.warning("%s: %s %s: unknown field %s", where, item["kind"], name, field)
         identity = (created["kind"], created["metadata"]["name"])
         if created["kind"] in CONTROLLED_KINDS and identity not in owned:
-            _create_dependents(store, created, item)
+            origin = getattr(item, "origin", "")
+            create_dependents(store, created, around=lambda one: _naming(Manifest(one, origin)))  # noqa: B023 - called at once
         if number % _BATCH == _BATCH - 1:
             await asyncio.sleep(0)
 
@@ -269,15 +271,3 @@ def _create(store: Store, item: Mapping[str, Any]) -> dict[str, Any]:
 def _lasting(item: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
     """Whether a status is to be kept: a pod's only if it has ended, since kubelets write the rest."""
     return item["kind"] != "Pod" or status.get("phase") in {"Succeeded", "Failed"}
-
-
-def _create_dependents(store: Store, workload: dict[str, Any], item: Mapping[str, Any]) -> None:
-    names = (
-        [node["metadata"]["name"] for node in store.list("nodes")]
-        if (workload["kind"] == "DaemonSet")
-        else []
-    )
-    for dependent in dependents_of(workload, nodes=names):
-        with _naming(Manifest(dependent, getattr(item, "origin", ""))):
-            created = store.create(dependent)
-        _create_dependents(store, created, item)

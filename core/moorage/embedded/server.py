@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import yaml
 from aiohttp import web
 
+from moorage.embedded.absent import refusal_of
 from moorage.embedded.admission import INITIAL_NAMESPACES, INITIAL_PRIORITY_CLASSES
 from moorage.embedded.clock import Clock, SystemClock
 from moorage.embedded.device_claims import DeviceClaimStandIn
@@ -177,6 +178,8 @@ class EmbeddedApiServer:
             target = read_path(self._catalogue, request.path)
             if target is not None:
                 return await self._verbs.answer(request, target)
+            if (refusal := refusal_of(request.path)) is not None:
+                raise refusal  # noqa: TRY301 - answered like any other
             return self._describe(request)
         except StatusError as error:
             response = json_response(error.as_status(), status=error.code)

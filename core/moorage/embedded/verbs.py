@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from aiohttp import web
 
+from moorage.embedded.dependents import create_dependents, delete_dependents
 from moorage.embedded.patching import json_patch, merge_patch, strategic_merge
 from moorage.embedded.placement import DeleteOptionsTypes, bind, evict
 from moorage.embedded.queries import (
@@ -22,12 +23,15 @@ from moorage.embedded.rules.pod_types import check_types
 from moorage.embedded.shelf import Key
 from moorage.embedded.status import StatusError, bad_request, details_of, not_found, success
 from moorage.embedded.tables import Tabulator
+from moorage.embedded.workloads import CONTROLLED_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from moorage.embedded.listing import Page
     from moorage.embedded.paths import Target
+    from moorage.embedded.registry import Deletion
+    from moorage.embedded.resources import Resource
     from moorage.embedded.shelf import Version
     from moorage.embedded.store import Store
     from moorage.embedded.watch_stream import WatchStreams
@@ -129,8 +133,21 @@ class Verbs:
     async def _create(self, request: web.BaseRequest, target: Target) -> web.Response:
         item = await self._body(request, target)
         namespace = (target.namespace or "") if target.resource.namespaced else ""
+        return self._create_it(request, target, item, namespace=namespace)
+
+    def _create_it(
+        self, request: web.BaseRequest, target: Target, item: dict[str, Any], *, namespace: str
+    ) -> web.Response:
+        """Create an object, and what its controller would make of it."""
         version = self._registry.create(target.resource, item, namespace=namespace)
-        return self._one(request, target, version, status=201)
+        response = self._one(request, target, version, status=201)
+        if target.resource.kind in CONTROLLED_KINDS:
+            try:
+                create_dependents(self._store, version.as_dict(target.resource))
+            except StatusError as error:  # the workload itself is there, as on a real server
+                kind = target.resource.kind
+                response.headers["Warning"] = _warning(f"{kind} {version.key.name}: {error}")
+        return response
 
     async def _place(self, request: web.BaseRequest, target: Target) -> web.Response:
         kind = target.subresource.capitalize()
@@ -179,8 +196,7 @@ class Verbs:
         if old is None:
             if target.subresource:
                 raise not_found(target.resource, key.name)
-            version = self._registry.create(target.resource, item, namespace=key.namespace)
-            return self._one(request, target, version, status=201)
+            return self._create_it(request, target, item, namespace=key.namespace)
         patched = strategic_merge(old.as_dict(target.resource), item)
         return self._one(request, target, self._replace(target, old, patched))
 
@@ -197,6 +213,7 @@ class Verbs:
             uid=preconditions.get("uid"),
             number=preconditions.get("resourceVersion"),
         )
+        self._take_along(target.resource, deletion, options)
         if resource.returns_deleted or not deletion.gone:
             return json_response(deletion.version.as_json(resource))
         details = {**details_of(resource, key.name), "uid": deletion.version.uid}
@@ -206,12 +223,22 @@ class Verbs:
         options = await self._options(request)
         grace = grace_seconds(request, options)
         page = self._store.listing.page(target.resource, selection_of(request, target))
-        deleted = [
-            self._registry.delete(target.resource, version.key, grace=grace).version
+        deletions = [
+            self._registry.delete(target.resource, version.key, grace=grace)
             for version in page.versions
         ]
+        for deletion in deletions:
+            self._take_along(target.resource, deletion, options)
+        deleted = [deletion.version for deletion in deletions]
         metadata = {"resourceVersion": str(self._registry.version)}
         return json_response(_list_body(target, metadata, deleted))
+
+    def _take_along(self, resource: Resource, deletion: Deletion, options: dict[str, Any]) -> None:
+        """Delete what a workload owned, as the garbage collector does, unless it is to stay."""
+        orphans = options.get("propagationPolicy") == "Orphan"
+        if resource.kind in CONTROLLED_KINDS and deletion.gone and not orphans:
+            gone = deletion.version
+            delete_dependents(self._store, gone.uid, namespace=gone.key.namespace)
 
     async def _options(self, request: web.BaseRequest) -> dict[str, Any]:
         options = await read_body(request, "DeleteOptions")
@@ -230,6 +257,12 @@ class Verbs:
         if not isinstance(item, dict):
             raise bad_request(f"the body of the request is not a {kind} object")
         return item
+
+
+def _warning(text: str) -> str:
+    """Return a header that kubectl shows as a warning."""
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'299 - "{quoted}"'
 
 
 def _key(target: Target) -> Key:

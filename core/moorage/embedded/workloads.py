@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from moorage.embedded.daemons import belongs_on
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -26,11 +28,11 @@ _HASH_LENGTH = 10
 
 
 def dependents_of(
-    workload: Mapping[str, Any], *, nodes: Iterable[str] = ()
+    workload: Mapping[str, Any], *, nodes: Iterable[Mapping[str, Any]] = ()
 ) -> list[dict[str, Any]]:
     """Return what the controller of a stored workload would create next, in order.
 
-    `nodes` are the names of all nodes, for a DaemonSet. Of a Deployment that is its ReplicaSet,
+    `nodes` are all nodes, for a DaemonSet, which has pods where they would be let in. Of a Deployment that is its ReplicaSet,
     whose own dependents are the pods.
     """
     match workload["kind"]:
@@ -39,7 +41,8 @@ def dependents_of(
         case "StatefulSet":
             return _stateful(workload)
         case "DaemonSet":
-            return [_daemon(workload, node) for node in nodes]
+            pods = [(_daemon(workload, node["metadata"]["name"]), node) for node in nodes]
+            return [pod for pod, node in pods if belongs_on(pod, node)]
         case "Job":
             return _job(workload)
         case "ReplicaSet" | "ReplicationController":
