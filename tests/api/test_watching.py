@@ -16,6 +16,7 @@ from moorage.api.connection import Connection
 from moorage.api.resources import LEASES, PODS
 from moorage.api.watching import Changes, Reflector, Replace
 from moorage.errors import ApiError, LostAnswerError, NotServedError, UnreachableError
+from moorage.fault_log import NOTICE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -341,6 +342,66 @@ async def test_failing_list_is_retried_with_growing_pauses(
     assert all(low <= nap <= 2 * low for low, nap in zip(base, naps.taken, strict=True))
     assert all(isinstance(error, ApiError) for error in errors)
     assert reflector.last_error is None
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what is logged without any -v."""
+    return [record.getMessage() for record in caplog.records if record.levelno >= NOTICE]
+
+
+async def test_a_server_that_is_gone_is_told_once_and_so_is_its_return(
+    server: FakeServer, reflector: Reflector[Thing], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where its end began as that of a watch: nobody would know why nothing is scheduled."""
+    caplog.set_level("DEBUG")
+    server.on("GET", LIST, server.json(page()))
+    server.on(
+        "WATCH",
+        LIST,
+        server.break_off(),
+        server.refuse(503, "ServiceUnavailable", "going down"),
+        server.refuse(503, "ServiceUnavailable", "going down"),
+        server.lines(event("ADDED", "a", 11), hold=True),
+    )
+
+    await follow(reflector, 1)
+
+    assert told(caplog) == ["Watching pods/v1: going down", "Watching pods/v1 goes on"]
+
+
+async def test_a_server_that_never_answers_is_told(
+    server: FakeServer, reflector: Reflector[Thing], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A lost answer is the ordinary end of a watch, but not for the second time in a row."""
+    caplog.set_level("DEBUG")
+    server.on("GET", LIST, server.json(page()))
+    cut = [server.break_off()] * 5  # the client itself asks again over a used connection
+    server.on("WATCH", LIST, *cut, server.lines(event("ADDED", "a", 11), hold=True))
+
+    await follow(reflector, 1)
+
+    assert len(told(caplog)) == 2
+    assert told(caplog)[-1] == "Watching pods/v1 goes on"
+
+
+async def test_watches_that_end_are_not_worth_telling(
+    server: FakeServer, reflector: Reflector[Thing], caplog: pytest.LogCaptureFixture
+) -> None:
+    """By time, or cut by a load balancer: that is every few minutes."""
+    caplog.set_level("DEBUG")
+    server.on("GET", LIST, server.json(page()))
+    half = b'{"type":"ADDED"'
+    server.on(
+        "WATCH",
+        LIST,
+        server.lines(event("ADDED", "a", 11), cut=half),
+        server.lines(event("ADDED", "b", 12)),
+        server.lines(event("ADDED", "c", 13), hold=True),
+    )
+
+    await follow(reflector, 3)
+
+    assert told(caplog) == []
 
 
 async def test_short_empty_watches_are_no_busy_loop(

@@ -32,6 +32,7 @@ from moorage.errors import (
     NotServedError,
     UnreachableError,
 )
+from moorage.fault_log import NOTICE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
@@ -125,6 +126,7 @@ class Reflector(Generic[T]):
         self._clock = clock
         self._backoff = Backoff(rng=self._rng, clock=clock)
         self._listed = False
+        self._warned = False
 
     async def probe(self) -> None:
         """Ask for one object, to learn at start-up what would only be retried later.
@@ -247,14 +249,20 @@ class Reflector(Generic[T]):
             raise
 
     def _note(self, error: MoorageError) -> None:
-        ordinary = _is_end_of_watch(error) or self.last_error is not None
-        level = logging.DEBUG if ordinary else logging.WARNING
+        """Warn of a failure, once until all is well again; not of a watch's end, which is none.
+
+        But where nothing went well since the last one ended, it was no end like any other.
+        """
+        ordinary = _is_end_of_watch(error) and self.last_error is None
+        level = logging.DEBUG if ordinary or self._warned else logging.WARNING
         _logger.log(level, "Watching %s: %s", self.resource, error)
+        self._warned = self._warned or not ordinary
         self.last_error = error
 
     def _note_success(self) -> None:
-        if self.last_error is not None:
-            _logger.info("Watching %s goes on", self.resource)
+        if self._warned:
+            _logger.log(NOTICE, "Watching %s goes on", self.resource)
+        self._warned = False
         self.last_error = None
 
     async def _pause(self, failure: MoorageError | None) -> None:
