@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Annotated, Any, NamedTuple, Self
 
 import msgspec
@@ -44,12 +44,41 @@ class _Weighted(NamedTuple):
 
 
 def _read_affinity(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration holds
+    if not isinstance(value, dict):
+        return value
+    written = _without_nulls(value)
+    try:
+        record = msgspec.convert(written, NodeAffinityRecord)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+    unknown = next(_unknown_fields(written, record), None)
+    if unknown is not None:
+        raise ValueError(f"unknown field {unknown}")
+    return record
+
+
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration holds
+    """Leave out what is null: it is not set."""
     if isinstance(value, dict):
-        try:
-            return msgspec.convert(value, NodeAffinityRecord)
-        except msgspec.ValidationError as error:
-            raise ValueError(str(error)) from error
-    return value
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def _unknown_fields(written: Any, record: object, where: str = "") -> Iterator[str]:  # noqa: ANN401 - whatever a configuration holds
+    """Yield the fields, by their path, that were written but are not read."""
+    if isinstance(record, msgspec.Struct):
+        known = {
+            field.encode_name: getattr(record, field.name)
+            for field in msgspec.structs.fields(record)
+        }
+        for name, item in written.items():
+            if name in known:
+                yield from _unknown_fields(item, known[name], f"{where}{name}.")
+            else:
+                yield f"{where}{name}"
+    elif isinstance(record, tuple):
+        for index, (item, one) in enumerate(zip(written, record, strict=True)):
+            yield from _unknown_fields(item, one, f"{where.removesuffix('.')}[{index}].")
 
 
 class NodeAffinityArgs(moorage.PluginArgs):

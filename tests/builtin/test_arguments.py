@@ -73,6 +73,19 @@ from moorage.testing import Cluster, SinglePlugin, make_node, make_pod
             id="shape-that-does-not-rise",
         ),
         pytest.param(
+            "NodeAffinity",
+            {
+                "addedAffinity": {
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {"weight": 1, "preference": {"matchExpression": []}}
+                    ]
+                }
+            },
+            "args.addedAffinity: Value error, unknown field "
+            "preferredDuringSchedulingIgnoredDuringExecution[0].preference.matchExpression",
+            id="misspelt-field-of-an-affinity",
+        ),
+        pytest.param(
             "NodeResourcesBalancedAllocation",
             {"resources": [{"name": "cpu", "weight": 2}]},
             "args.resources: Value error, resource weight of cpu must be 1, got 2",
@@ -103,6 +116,30 @@ def test_refused_arguments(name: str, args: dict[str, Any], sentence: str) -> No
         assemble(name, args)
     assert f": {sentence}" in str(caught.value)
     assert str(caught.value).startswith(f"plugin {name!r} of moorage ")
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("NodeResourcesFit", {"scoringStrategy": None, "ignoredResources": None}),
+        ("NodeResourcesFit", {"scoringStrategy": {"type": "LeastAllocated", "resources": None}}),
+        ("NodeResourcesBalancedAllocation", {"resources": None}),
+        ("NodeAffinity", {"addedAffinity": None}),
+    ],
+)
+def test_null_is_the_default(name: str, args: dict[str, Any]) -> None:
+    """As wherever else in a configuration."""
+    assert plugin(name, args).args == plugin(name).args
+
+
+def test_null_in_an_added_affinity_is_not_set() -> None:
+    """An affinity whose rules are all null is an empty one."""
+    rules = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringScheduling")
+    nothing = {rules[0]: None, f"{rules[1]}IgnoredDuringExecution": None}
+
+    added = plugin("NodeAffinity", {"addedAffinity": nothing}).args.added_affinity
+
+    assert added == plugin("NodeAffinity", {"addedAffinity": {}}).args.added_affinity
 
 
 def test_a_weight_of_zero_is_one() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import pluggy
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 
 if TYPE_CHECKING:
@@ -25,12 +25,25 @@ class PluginArgs(BaseModel):
     """Arguments of a plugin, as ``pluginConfig[].args`` gives them.
 
     Fields are written in camelCase in configurations and in snake_case in Python; unknown fields
-    are refused; the values are frozen.
+    are refused; a field that is null has its default, if there is one; the values are frozen.
     """
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_not_set(cls, data: object) -> object:
+        if not isinstance(data, dict) or all(item is not None for item in data.values()):
+            return data
+        optional = {
+            one
+            for name, field in cls.model_fields.items()
+            if not field.is_required()
+            for one in (name, field.alias)
+        }
+        return {key: item for key, item in data.items() if item is not None or key not in optional}
 
 
 class Depends(NamedTuple):
