@@ -32,8 +32,11 @@ class NodeResourcesBalancedAllocationArgs(moorage.PluginArgs):
 
     @field_validator("resources")
     @classmethod
-    def _unit_weights(cls, resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
+    def _each_once(cls, resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
+        names = [spec.name for spec in resources]
         for spec in resources:
+            if names.count(spec.name) > 1:
+                raise ValueError(f"{spec.name} is listed more than once")
             if spec.weight != 1:
                 raise ValueError(f"resource weight of {spec.name} must be 1, got {spec.weight}")
         return resources or DEFAULT_RESOURCES

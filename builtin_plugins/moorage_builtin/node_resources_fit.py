@@ -69,13 +69,12 @@ class ScoringStrategy(moorage.PluginArgs):
         return resources or DEFAULT_RESOURCES
 
     @model_validator(mode="after")
-    def _has_shape(self) -> Self:
-        if (
-            self.type is ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO
-            and self.requested_to_capacity_ratio is None
-        ):
+    def _has_shape_where_it_counts(self) -> Self:
+        by_shape = self.type is ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO
+        if by_shape != (self.requested_to_capacity_ratio is not None):
             raise ValueError(
-                "requestedToCapacityRatio must be given when type is RequestedToCapacityRatio"
+                f"requestedToCapacityRatio must {'be given' if by_shape else 'not be given'} "
+                f"when type is {self.type}"
             )
         return self
 

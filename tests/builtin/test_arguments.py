@@ -59,6 +59,24 @@ from moorage.testing import Cluster, SinglePlugin, make_node, make_pod
             "NodeResourcesFit",
             {
                 "scoringStrategy": {
+                    "type": "LeastAllocated",
+                    "requestedToCapacityRatio": {"shape": [{"utilization": 50, "score": 1}]},
+                }
+            },
+            "args.scoringStrategy: Value error, requestedToCapacityRatio must not be given when "
+            "type is LeastAllocated",
+            id="shape-without-effect",
+        ),
+        pytest.param(
+            "NodeResourcesBalancedAllocation",
+            {"resources": [{"name": "cpu"}, {"name": "memory"}, {"name": "cpu"}]},
+            "args.resources: Value error, cpu is listed more than once",
+            id="resource-twice",
+        ),
+        pytest.param(
+            "NodeResourcesFit",
+            {
+                "scoringStrategy": {
                     "type": "RequestedToCapacityRatio",
                     "requestedToCapacityRatio": {
                         "shape": [
