@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 import moorage
+from moorage.model import is_label_key
 
 __all__ = ["DefaultConstraint", "PodTopologySpreadArgs"]
-
-_LONGEST_PREFIX = 253
-_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
 class DefaultConstraint(moorage.PluginArgs):
@@ -41,11 +37,7 @@ class DefaultConstraint(moorage.PluginArgs):
     @field_validator("topology_key")
     @classmethod
     def _is_a_label_key(cls, key: str) -> str:
-        prefix, slash, name = key.rpartition("/")
-        good = _NAME.fullmatch(name) and (
-            not slash or (len(prefix) <= _LONGEST_PREFIX and _PREFIX.fullmatch(prefix))
-        )
-        if not good:
+        if not is_label_key(key):
             raise ValueError(f"{key!r} is no label key, such as topology.kubernetes.io/zone")
         return key
 
