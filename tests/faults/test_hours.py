@@ -64,7 +64,7 @@ class Cluster:
     ) -> None:
         self.clock = Clock()
         self._rate = rate
-        services = Services(clock=self.clock, generator=np.random.default_rng(1))
+        self._services = services = Services(clock=self.clock, generator=np.random.default_rng(1))
         framework = make_framework(plugins, services=services)
         framework.register_events()
         self.session = Session({PROFILE: framework}, services)
@@ -95,7 +95,8 @@ class Cluster:
         self._running.append([change.object for change in self._told])
 
     def sample(self, memory: Callable[[], int]) -> Sample:
-        """Measure."""
+        """Measure, after somebody has read the metrics: what is observed is kept until then."""
+        self._services.metrics.text()
         gc.collect()
         counts = self.session.queue.counts()
         waiting = sum(counts[place] for place in Place if place in counts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +23,7 @@ class ChangeLog:
     """
 
     def __init__(self) -> None:
-        self._rows: list[int] = []
+        self._rows = array("i")
         self._start = 0
         self.end = 0
 
