@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Hashable, Iterator, Mapping
+from collections.abc import Collection, Coroutine, Hashable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -22,13 +22,13 @@ from moorage.api.connection import Connection
 from moorage.api.pacing import TokenBucket
 from moorage.binding import Binder, DaemonThreads, Reporter, Reservation
 from moorage.errors import MoorageError
-from moorage.fault_log import log_fault, worded
+from moorage.fault_log import log_fault
 from moorage.framework.handle import Services
 from moorage.framework.profile import Framework
-from moorage.framework.verdict import Verdict
 from moorage.model.pod_info import PodInfo
 from moorage.queueing import Place
 from moorage.runner.catching_up import has_caught_up
+from moorage.runner.on_their_way import OnTheirWay
 from moorage.runner.oversight import Oversight
 from moorage.runner.patience import Patience, about_pods
 from moorage.runner.process import stopping_by_signals, threadsafe
@@ -93,7 +93,7 @@ class Runner:
         self._reporter: Reporter | None = None
         self._side_work: SideWork | None = None
         self._watches: list[Watch] = []
-        self._bindings: dict[asyncio.Task[None], Reservation] = {}
+        self._on_their_way: OnTheirWay | None = None
         self._synced = asyncio.Event()
         self._stopping = asyncio.Event()
         self._over = asyncio.Event()
@@ -252,7 +252,9 @@ class Runner:
                 background += [group.create_task(watch.run()) for watch in self._watches]
                 await self._unless_stopped(group, self._all_synced())
                 await self._unless_stopped(group, oversight.until_leading())
-                await self._schedule(group, binder)
+                await self._schedule(
+                    OnTheirWay(self.session, binder, self._reporter, group, self._report)
+                )
                 await self._wind_up()
                 await oversight.release()
                 for task in background:
@@ -290,16 +292,19 @@ class Runner:
 
     # Scheduling
 
-    async def _schedule(self, group: asyncio.TaskGroup, binder: Binder) -> None:
+    async def _schedule(self, on_their_way: OnTheirWay) -> None:
         """Try one pod after the other, as long as there are any, with pauses for everything else."""
-        session = self.session
+        session, self._on_their_way = self.session, on_their_way
         while not self._stopping.is_set():
             self._wake.clear()
             session.tick()
             until = time.perf_counter() + BUDGET
             outcome = session.attempt()
             while outcome is not None:
-                self._act(outcome, group, binder)
+                if isinstance(outcome, Failure):
+                    self._report(outcome)
+                else:
+                    on_their_way.begin(outcome)
                 if self._stopping.is_set() or time.perf_counter() >= until:
                     break
                 outcome = session.attempt()
@@ -316,35 +321,6 @@ class Runner:
                 await self._wake.wait()
         except TimeoutError:
             return
-
-    def _act(
-        self, outcome: Reservation | Failure, group: asyncio.TaskGroup, binder: Binder
-    ) -> None:
-        if isinstance(outcome, Failure):
-            self._report(outcome)
-            return
-        task = group.create_task(self._bind(outcome, binder))
-        self._bindings[task] = outcome
-        task.add_done_callback(self._bindings.pop)
-
-    async def _bind(self, reservation: Reservation, binder: Binder) -> None:
-        """Bring one pod from Permit to its node, or back into the queue."""
-        session = self.session
-        try:
-            verdict = await binder.bind(reservation, lambda: session.permitted(reservation))
-        except asyncio.CancelledError:
-            reservation.undo()
-            raise
-        except Exception as error:  # noqa: BLE001 - a fault of ours must lose no pod and end no process
-            log_fault(_logger, error)
-            verdict = Verdict.error(worded(error))
-        if not verdict.is_success:
-            self._report(session.undo(reservation, verdict))
-            return
-        session.bound(reservation)
-        if self._reporter is not None:
-            self._reporter.scheduled(reservation.queued.info, reservation.node_name)
-        await binder.post_bind(reservation)
 
     def _report(self, failure: Failure) -> None:
         self._wake.set()
@@ -373,17 +349,8 @@ class Runner:
     async def _wind_up(self) -> None:
         """Let bindings in flight end, undo those that do not, and write what is to be written."""
         begun = time.monotonic()
-        for task, reservation in self._bindings.items():
-            # Nobody says how long a pod in Permit would wait.
-            if self._services.waiting.get(reservation.info.uid) is not None:
-                task.cancel()
-        if self._bindings:
-            _, late = await asyncio.wait(self._bindings, timeout=self._grace)
-            for task in late:
-                task.cancel()
-            if late:
-                await asyncio.wait(late)
-                _logger.warning("Stopped with %d pods on their way, now undone", len(late))
+        if self._on_their_way is not None:
+            await self._on_their_way.finish(self._services.waiting, self._grace)
         if self._side_work is not None:
             left = await self._side_work.finish(max(0.1, self._grace - (time.monotonic() - begun)))
             if left:
@@ -394,7 +361,7 @@ class Runner:
     def _measure(self, reporter: Reporter) -> None:
         """Have the numbers of what is on its way read from here."""
         families = self._services.metrics.scheduling
-        families.goroutines.read_from(lambda: {("binding",): len(self._bindings)})
+        families.goroutines.read_from(lambda: {("binding",): len(self._reservations)})
         families.pending_api_calls.read_from(
             lambda: {("pod_status_patch",): reporter.status.unfinished}
         )
@@ -411,11 +378,15 @@ class Runner:
                 self._grace,
             )
 
+    @property
+    def _reservations(self) -> Collection[Reservation]:
+        return () if self._on_their_way is None else self._on_their_way.reservations
+
     # Idleness
 
     def _is_quiet(self) -> bool:
         """Say whether nothing is going on in here."""
-        if not self._synced.is_set() or self._bindings or self.session.cluster.assumed_count:
+        if not self._synced.is_set() or self._reservations or self.session.cluster.assumed_count:
             return False
         if self._reporter is None or not self._reporter.status.is_idle:
             return False
@@ -436,7 +407,7 @@ class Runner:
         cluster, queue = self._session.cluster, self._session.queue
         versions = tuple(watch.reflector.resource_version for watch in self._watches)
         counts = tuple(queue.counts().values())
-        return cluster.pod_count, cluster.assumed_count, len(self._bindings), counts, versions
+        return cluster.pod_count, cluster.assumed_count, len(self._reservations), counts, versions
 
     def _reasons(self) -> Iterator[str]:
         """Say what idleness waits for."""
@@ -447,7 +418,7 @@ class Runner:
             if not watch.reflector.synced.is_set():
                 yield f"the first list of {watch.reflector.resource}"
         queue = self._session.queue
-        yield from about_pods(self._bindings.values(), self._services.waiting, queue)
+        yield from about_pods(self._reservations, self._services.waiting, queue)
         if self._reporter is not None and not self._reporter.status.is_idle:
             yield f"{self._reporter.status.unfinished} statuses of pods to be written"
         if self._side_work is not None and not self._side_work.is_idle:
