@@ -245,6 +245,16 @@ def test_withdrawn_nomination_wakes_who_waits_for_its_room(world: World) -> None
     assert world.queue.place("big") is Place.ACTIVE
 
 
+@pytest.mark.parametrize("elsewhere", ["", "n2"])
+def test_pod_whose_nomination_others_change_is_tried_itself(world: World, elsewhere: str) -> None:
+    """It may fit where it is not expected any more; being expected somewhere is no reason yet."""
+    refused(world)
+    world.session.pods.take(modified(make_pod("big", cpu="9", nominated="n1")))
+    assert world.queue.place("big") is Place.UNSCHEDULABLE
+    world.session.pods.take(modified(make_pod("big", cpu="9", nominated=elsewhere)))
+    assert world.queue.place("big") is Place.ACTIVE
+
+
 def test_room_that_a_nomination_leaves_is_none_for_more_important_pods(world: World) -> None:
     """They did not have to leave it that room; waking them would be in vain."""
     for name, priority in (("lower", 1), ("same", 2), ("higher", 3)):

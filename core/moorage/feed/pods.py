@@ -155,7 +155,8 @@ class PodFeed(Feed[Pod]):
         expected = nominator.node_of(info.uid)
         self._queue.update(before, info)
         if expected and nominator.node_of(info.uid) != expected:
-            self._give_up(info, expected)
+            # Somebody else said so. Like kube-scheduler, try the pod itself as well.
+            self._give_up(info, expected, tell_itself=True)
         if assumed:
             # It is on its node in the cache already, and must not be expected there as well.
             nominator.remove(info.uid)
@@ -198,7 +199,14 @@ class PodFeed(Feed[Pod]):
             return self._cluster.node_of(info.uid)
         return self._queue.nominator.node_of(info.uid)
 
-    def _give_up(self, info: PodInfo, node_name: str, *, was_on_it: bool = False) -> None:
+    def _give_up(
+        self,
+        info: PodInfo,
+        node_name: str,
+        *,
+        was_on_it: bool = False,
+        tell_itself: bool = False,
+    ) -> None:
         """Tell those who wait for room that a node no longer has to have it for this pod.
 
         Hints look at pods on nodes, so that it is told as if the pod had been on this one. Where it
@@ -208,7 +216,7 @@ class PodFeed(Feed[Pod]):
             _DELETED,
             info.on_node(node_name).pod,
             None,
-            besides=info.uid,
+            besides="" if tell_itself else info.uid,
             at_most=None if was_on_it else info.priority,
         )
 
