@@ -561,6 +561,29 @@ def test_incoming_pods_are_told_in_the_words_of_the_metrics(world: World) -> Non
     ]
 
 
+def test_a_pod_that_waited_already_does_not_come_in_at_a_gate(world: World) -> None:
+    """Gated pods are in kube-scheduler's unschedulable queue, which they did not leave."""
+    world.queue.add(pod("g", labels={"gate": "Gate"}))
+    world.profile.closed = False
+    world.refused(pod("p", labels={"gate": "Gate"}), "Fit")
+    world.profile.closed = True
+    world.incoming.clear()
+    world.queue.move(NODE_ADDED, None, node(helps="yes"))
+    world.queue.activate(["ns/g"])
+    assert world.place("p") is world.place("g") is Place.GATED
+    assert not world.incoming
+
+
+def test_an_error_that_ends_at_a_gate_comes_in(world: World) -> None:
+    """A pod on its way to backoff was in no queue before."""
+    world.profile.closed = False
+    world.queue.add(pod("p", labels={"gate": "Gate"}))
+    queued = world.popped()
+    world.profile.closed = True
+    world.queue.requeue(queued, RequeueRequest.error())
+    assert world.incoming[-1] == ("unschedulable", "ScheduleAttemptFailure")
+
+
 def test_on_ready_is_called_when_something_may_be_ready(world: World) -> None:
     """The runner is woken by whatever may change its next step."""
     world.queue.add(pod("p"))

@@ -366,8 +366,11 @@ class SchedulingQueue:
     def _place(self, queued: QueuedPod, to: Place, event: str) -> None:
         if to is Place.ACTIVE and queued.first_attempt is None:
             queued.first_attempt = self._clock()
+        source = self._ledger.place(queued)
         self._ledger.transfer(queued, to)
-        # kube-scheduler counts gated pods into its unschedulable queue here.
-        queue = Place.UNSCHEDULABLE if to is Place.GATED else to
-        self._on_incoming(queue.value, event)
+        # kube-scheduler keeps gated pods in its unschedulable queue: from there none comes in.
+        if to is not Place.GATED:
+            self._on_incoming(to.value, event)
+        elif source not in {Place.UNSCHEDULABLE, Place.GATED}:
+            self._on_incoming(Place.UNSCHEDULABLE.value, event)
         self._on_ready()
