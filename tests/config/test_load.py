@@ -54,6 +54,36 @@ def test_a_key_twice_in_json_is_refused_with_its_line() -> None:
     assert refused(text) == "c.yaml: line 2: the key 'kind' is here already"
 
 
+SORTED_BY_S = "plugins: {queueSort: {enabled: [{name: S}], disabled: [{name: '*'}]}}"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "taken"),
+    [
+        pytest.param("{most: 1}", "{most: 1}", True, id="same"),
+        pytest.param("{most: 1}", None, True, id="only-in-the-first"),
+        pytest.param("{most: 1}", "{most: 2}", False, id="others"),
+        pytest.param(None, "{most: 1}", False, id="only-in-the-second"),
+    ],
+)
+def test_the_plugin_that_sorts_the_queue_has_the_same_args_in_all_profiles(
+    first: str | None, second: str | None, *, taken: bool
+) -> None:
+    """Its keys are compared across profiles; as in kube-scheduler, a later profile may leave them out."""
+    text = f"{HEAD}profiles:\n"
+    for name, args in (("a", first), ("b", second)):
+        config = "[]" if args is None else f"[{{name: S, args: {args}}}]"
+        text += f"- {{schedulerName: {name}, {SORTED_BY_S}, pluginConfig: {config}}}\n"
+
+    if taken:
+        parse_configuration(text, file="c.yaml")
+        return
+    assert refused(text) == (
+        "c.yaml: profiles[1].pluginConfig[0].args: S sorts the one queue of all profiles, and must "
+        "have the same args as in profiles[0]"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -86,6 +116,7 @@ def test_a_key_twice_in_json_is_refused_with_its_line() -> None:
         pytest.param(f"{HEAD}profiles: [{{plugins: {{score: {{enabled: [{{}}]}}}}}}]\n", "profiles[0].plugins.score.enabled[0].name: required, but not there", id="no-plugin-name"),
         pytest.param(f"{HEAD}profiles: [{{pluginConfig: [{{name: EBSLimits}}]}}]\n", "profiles[0].pluginConfig[0].name: EBSLimits was removed from Kubernetes; NodeVolumeLimits does its work", id="args-of-a-removed-plugin"),
         pytest.param(f"{HEAD}profiles: [{{plugins: {{filter: {{enabled: [{{name: CinderLimits}}]}}}}}}]\n", "profiles[0].plugins.filter.enabled[0].name: CinderLimits was removed from Kubernetes; NodeVolumeLimits does its work", id="a-removed-plugin"),
+        pytest.param(f"{HEAD}profiles: [{{plugins: {{multiPoint: {{enabled: [{{name: GCEPDLimits}}]}}}}}}]\n", "profiles[0].plugins.multiPoint.enabled: GCEPDLimits was removed from Kubernetes; NodeVolumeLimits does its work", id="a-removed-plugin-everywhere"),
         pytest.param(f"{HEAD}profiles: [{{schedulerName: a}}, {{schedulerName: b, plugins: {{queueSort: {{enabled: [{{name: PrioritySort}}]}}}}}}]\n", "profiles[1].plugins.queueSort: must be the same as in profiles[0]: there is one queue for all profiles", id="queue-sort"),
         pytest.param(f"{HEAD}leaderElection: {{leaseDuration: 15}}\n", "leaderElection.leaseDuration: 15 is not a duration; write it as text with a unit, such as 15s", id="bare-duration"),
         pytest.param(f"{HEAD}leaderElection: {{leaseDuration: 10s}}\n", "leaderElection.leaseDuration: 10s must be longer than renewDeadline, 10s", id="lease-order"),

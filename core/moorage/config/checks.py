@@ -119,6 +119,11 @@ def _of_removed_plugins(profile: KubeSchedulerProfile) -> Iterator[Problem]:
         for point in EXTENSION_POINTS
         for index, plugin in enumerate(profile.plugins.at(point).enabled)
     ]
+    # Without an index: the default plugins stand before them by now.
+    places += [
+        ("plugins.multiPoint.enabled", plugin.name)
+        for plugin in profile.plugins.multi_point.enabled
+    ]
     places += [
         (f"pluginConfig[{index}].name", entry.name)
         for index, entry in enumerate(profile.plugin_config)
@@ -151,12 +156,21 @@ def _of_plugin_config(profile: KubeSchedulerProfile) -> Iterator[Problem]:
 
 def _of_queue_sort(profiles: Sequence[KubeSchedulerProfile]) -> Iterator[Problem]:
     first, *others = profiles
+    sorting = {plugin.name for plugin in first.plugins.queue_sort.enabled}
+    wanted = {entry.name: entry.args for entry in first.plugin_config}
     for profile in others:
         if profile.plugins.queue_sort != first.plugins.queue_sort:
             yield Problem(
                 f"{profile.field}.plugins.queueSort",
                 f"must be the same as in {first.field}: there is one queue for all profiles",
             )
+        for index, entry in enumerate(profile.plugin_config):
+            if entry.name in sorting and entry.args != wanted.get(entry.name, {}):
+                yield Problem(
+                    f"{profile.field}.pluginConfig[{index}].args",
+                    f"{entry.name} sorts the one queue of all profiles, and must have the same"
+                    f" args as in {first.field}",
+                )
 
 
 def _of_extenders(extenders: Sequence[Extender]) -> Iterator[Problem]:
