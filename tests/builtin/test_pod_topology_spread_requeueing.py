@@ -101,7 +101,15 @@ def test_a_pod_that_begins_to_end_helps() -> None:
 
     assert helps(web(spread()), POD, ActionType.UPDATE_OTHER, running, ending)
     assert not helps(web(spread()), POD, ActionType.UPDATE_OTHER, ending, ending)
-    assert not helps(web(spread()), POD, ActionType.DELETE, ending, None)
+
+
+def test_a_pod_that_was_asked_to_end_helps_when_it_is_gone() -> None:
+    """No count changes any more, but this is when 1.36 tries again."""
+    ending = ended(PodInfo(bound({"app": "web"}))).pod
+    other = ended(PodInfo(bound({"app": "db"}))).pod
+
+    assert helps(web(spread()), POD, ActionType.DELETE, ending, None)
+    assert not helps(web(spread()), POD, ActionType.DELETE, other, None)
 
 
 def test_any_pod_of_the_namespace_helps_against_an_empty_selector() -> None:

@@ -66,14 +66,18 @@ class Requeueing:
     def after_other_pod(
         self, pod: moorage.Pod, before: moorage.Pod | None, after: moorage.Pod | None
     ) -> moorage.QueueingHint:
-        """Retry where a pod of the namespace begins or ceases to be counted."""
+        """Retry where a pod of the namespace begins or ceases to be counted, or to be selected.
+
+        A pod that is asked to end ceases to be counted, and is selected until it is gone: both
+        wake, the latter because 1.36 does.
+        """
         other = after or before
         if other is None or other.metadata.namespace != pod.metadata.namespace:
             return _SKIP
         hard = self._hard(pod)
         if hard is None:
             return _SKIP
-        if not hard or any(_counts(one, before) != _counts(one, after) for one in hard):
+        if not hard or any(_concerns(one, before) != _concerns(one, after) for one in hard):
             return _QUEUE
         return _SKIP
 
@@ -121,8 +125,11 @@ def after_workload(
     return _SKIP if pod.spec.topology_spread_constraints else _QUEUE
 
 
-def _counts(constraint: Constraint, pod: moorage.Pod | None) -> bool:
-    return pod is not None and pod.metadata.deletion_timestamp is None and constraint.selects(pod)
+def _concerns(constraint: Constraint, pod: moorage.Pod | None) -> tuple[bool, bool]:
+    """Say whether a constraint selects a pod, and whether it counts it."""
+    if pod is None or not constraint.selects(pod):
+        return False, False
+    return True, pod.metadata.deletion_timestamp is None
 
 
 def _standing(
