@@ -215,3 +215,75 @@ def test_a_closed_stream_stops_nothing(number: int) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert bool(done.stdout) is (number != 1)
+
+
+HANGS = """
+import time
+import moorage
+
+class Stuck(moorage.Plugin):
+    @moorage.hookimpl
+    def pre_filter(self):
+        print("hangs", flush=True)
+        while True:
+            try:
+                time.sleep(3600)
+            except BaseException:
+                pass
+"""
+IMPATIENT = (
+    "import sys, moorage.runner.process as process; from moorage.cli import main;"
+    " process.PATIENCE_SECONDS = 0.2; sys.exit(main())"
+)
+
+
+def hanging(folder: Path, *argv: str) -> subprocess.Popen[str]:
+    """Start a run with a plugin that hangs, once it does."""
+    (folder / "stuck.py").write_text(HANGS, encoding="utf-8")
+    info = folder / "stuck-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stuck\nVersion: 1.2\n", "utf-8")
+    entry_points = "[moorage.plugins]\nStuck = stuck:Stuck\n"
+    (info / "entry_points.txt").write_text(entry_points, encoding="utf-8")
+    configuration = folder / "stuck.yaml"
+    configuration.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{plugins: {multiPoint: {enabled: [{name: Stuck}]}}}]\n",
+        encoding="utf-8",
+    )
+    paths = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "-c", IMPATIENT, "run", "--embedded", "--config", configuration, *argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": paths},
+        text=True,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line == "hangs\n":
+            break
+    return process
+
+
+@pytest.mark.parametrize("argv", [(), ("--until-idle",)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 1), (signal.SIGHUP, 1), (signal.SIGINT, 130)]
+)
+def test_a_plugin_that_hangs_keeps_no_process(
+    tmp_path: Path, argv: tuple[str, ...], number: signal.Signals, code: int
+) -> None:
+    """Nor does Ctrl-C cost one pod its turn instead; the plugin is named."""
+    process = hanging(tmp_path, *argv)
+    try:
+        process.send_signal(number)
+        _, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+
+    assert process.returncode == code
+    *_, last = err.splitlines()
+    assert last.startswith(
+        f"Received {number.name}, but plugin 'Stuck' is in its hook pre_filter about pod default/"
+    )
+    assert last.endswith(": ended without it")

@@ -125,12 +125,16 @@ def served(
     oversight: Oversight,
     connect: Callable[[], Connection],
 ) -> Iterator[None]:
-    """Serve while the block lasts; MoorageError where the address cannot be had."""
+    """Serve while the block lasts; MoorageError where the address cannot be had.
+
+    Without a `plan` nothing is served, but a plugin that holds everything up is named in the log.
+    """
+    watchdog = Watchdog(oversight.heartbeat, services.activity)
     if plan is None:
-        yield
+        with _watching(watchdog):
+            yield
         return
     services.metrics.process.set_features(known_feature_gates())
-    watchdog = Watchdog(oversight.heartbeat, services.activity)
     serving = Serving(
         host=plan.host,
         port=plan.port,
@@ -141,12 +145,20 @@ def served(
         debugging=Debugging(lambda: runner.inspected, connect),
     )
     serving.start()
+    try:
+        with _watching(watchdog):
+            yield
+    finally:
+        serving.stop()
+
+
+@contextlib.contextmanager
+def _watching(watchdog: Watchdog) -> Iterator[None]:
     watchdog.start()
     try:
         yield
     finally:
         watchdog.stop()
-        serving.stop()
 
 
 def _health(runner: Runner, oversight: Oversight, watchdog: Watchdog) -> Health:

@@ -110,7 +110,8 @@ async def schedule_until_idle(
             told.set()
             runner.stop()
 
-        with job.runner(connect) as runner, stopping_by_signals(stop, interrupt=False):
+        busy = job.services.activity.at_work
+        with job.runner(connect) as runner, stopping_by_signals(stop, interrupt=False, busy=busy):
             await _run_until_idle(runner, is_settled)
         if told.is_set():
             return

@@ -47,6 +47,10 @@ class Activity:
         """Return what tells one call from the next; None: no plugin is at work."""
         return (self.number, self.plugin, self.hook) if self.plugin else None
 
+    def at_work(self) -> str:
+        """Say who is at what; empty where no plugin is."""
+        return self.sentence() if self.plugin else ""
+
     def sentence(self) -> str:
         """Say who is at what."""
         about = f" about pod {self.pod}" if self.pod else ""

@@ -4,38 +4,109 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from queue import SimpleQueue
+from types import FrameType
+from typing import Any, NoReturn
 
 __all__ = ["stopping_by_signals", "threadsafe"]
 
 _logger = logging.getLogger(__name__)
 
 
+PATIENCE_SECONDS = 5.0
+"""How long the loop may take to notice that the process is to end, before that is done without it."""
+_INTERRUPTED = 130
+
+
+def _nothing() -> str:
+    return ""
+
+
 @contextmanager
-def stopping_by_signals(stop: Callable[[], None], *, interrupt: bool = True) -> Iterator[None]:
+def stopping_by_signals(
+    stop: Callable[[], None], *, interrupt: bool = True, busy: Callable[[], str] = _nothing
+) -> Iterator[None]:
     """Have SIGTERM, SIGHUP and, with `interrupt`, SIGINT call `stop`, in the loop that runs now.
 
-    A signal that the process was started to ignore (``nohup``) stays ignored.
+    A signal that the process was started to ignore (``nohup``) stays ignored. Where the loop does
+    not come round to it, since a plugin holds it up, the process ends all the same: see `_Deadline`.
+    `busy` says what holds the loop up.
     """
     loop = asyncio.get_running_loop()
     asked = (signal.SIGTERM, signal.SIGHUP, *((signal.SIGINT,) if interrupt else ()))
     numbers = [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
+    deadline = _Deadline(busy)
 
     def stop_by(number: signal.Signals) -> None:
+        deadline.is_met()
         _logger.info("Received %s, shutting down", number.name)
         stop()
 
     for number in numbers:
         loop.add_signal_handler(number, stop_by, number)
+    # The loop hears of signals by a file descriptor; these handlers are called in the midst of
+    # whatever holds it up, as long as that is Python.
+    before = {number: signal.getsignal(number) for number in {*numbers, signal.SIGINT}}
+    for number, handler in before.items():
+        if callable(handler) and handler is not signal.default_int_handler:
+            signal.signal(number, partial(deadline.set_by, handler))
     try:
         yield
     finally:
+        deadline.is_met()
+        for number, handler in before.items():
+            signal.signal(number, handler)
         for number in numbers:
             loop.remove_signal_handler(number)
+
+
+class _Deadline:
+    """Ends the process where it was told to end, and the loop has not heard of it in time.
+
+    What is lost with it is what a crash would lose: a restart reads all there is to know. The first
+    signal leaves `PATIENCE_SECONDS`, a second SIGINT none.
+    """
+
+    def __init__(self, busy: Callable[[], str]) -> None:
+        self._busy = busy
+        self._signals: SimpleQueue[signal.Signals | None] = SimpleQueue()  # made for handlers
+        self._is_met = threading.Event()
+        self._signal: signal.Signals | None = None
+        threading.Thread(target=self._wait, name="moorage-deadline", daemon=True).start()
+
+    def set_by(
+        self, handler: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None
+    ) -> None:
+        """Note a signal, from its handler; what handled it before does so too."""
+        if not self._is_met.is_set():
+            if self._signal is not None and number == signal.SIGINT:
+                self._end(_INTERRUPTED)
+            self._signal = signal.Signals(number)
+            self._signals.put(self._signal)
+        handler(number, frame)
+
+    def is_met(self) -> None:
+        """Note that the loop has heard."""
+        self._is_met.set()
+        self._signals.put(None)
+
+    def _wait(self) -> None:
+        told = self._signals.get()
+        if told is not None and not self._is_met.wait(PATIENCE_SECONDS):
+            self._end(_INTERRUPTED if told is signal.SIGINT else 1)
+
+    def _end(self, code: int) -> NoReturn:
+        name = self._signal.name if self._signal is not None else ""
+        what = self._busy() or "the scheduling loop does not move"
+        # Not by way of logging, whose locks may be held by what is interrupted here.
+        os.write(2, f"Received {name}, but {what}: ended without it\n".encode())
+        os._exit(code)
 
 
 def threadsafe(function: Callable[..., None]) -> Callable[..., Any]:

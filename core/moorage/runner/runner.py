@@ -143,7 +143,8 @@ class Runner:
         try:
             async with AsyncExitStack() as stack:
                 if self._handle_signals:
-                    stack.enter_context(stopping_by_signals(self.stop))
+                    busy = self._services.activity.at_work
+                    stack.enter_context(stopping_by_signals(self.stop, busy=busy))
                 stack.push_async_callback(self._oversight.release)
                 client = ApiClient(
                     self._connection,
