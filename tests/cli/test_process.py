@@ -218,6 +218,7 @@ def test_a_closed_stream_stops_nothing(number: int) -> None:
 
 
 HANGS = """
+import asyncio
 import time
 import moorage
 
@@ -230,40 +231,63 @@ class Stuck(moorage.Plugin):
                 time.sleep(3600)
             except BaseException:
                 pass
+
+class Lingering(moorage.Plugin):
+    @moorage.hookimpl
+    def pre_filter(self):
+        print("works", flush=True)
+
+    @moorage.hookimpl
+    def close(self):
+        time.sleep(3600)
+
+class Stubborn(moorage.Plugin):
+    @moorage.hookimpl
+    async def pre_bind(self):
+        print("hangs", flush=True)
+        while True:
+            try:
+                await asyncio.sleep(3600)
+            except BaseException:
+                pass
 """
 IMPATIENT = (
     "import sys, moorage.runner.process as process; from moorage.cli import main;"
-    " process.PATIENCE_SECONDS = 0.2; sys.exit(main())"
+    " process.PATIENCE_SECONDS = process.ENDING_SECONDS = 0.2; sys.exit(main())"
 )
 
 
-def hanging(folder: Path, *argv: str) -> subprocess.Popen[str]:
-    """Start a run with a plugin that hangs, once it does."""
+def hanging(folder: Path, *argv: str, plugin: str = "Stuck") -> subprocess.Popen[str]:
+    """Start a run with a plugin that hangs."""
     (folder / "stuck.py").write_text(HANGS, encoding="utf-8")
     info = folder / "stuck-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stuck\nVersion: 1.2\n", "utf-8")
-    entry_points = "[moorage.plugins]\nStuck = stuck:Stuck\n"
+    entry_points = f"[moorage.plugins]\n{plugin} = stuck:{plugin}\n"
     (info / "entry_points.txt").write_text(entry_points, encoding="utf-8")
     configuration = folder / "stuck.yaml"
     configuration.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-        "profiles: [{plugins: {multiPoint: {enabled: [{name: Stuck}]}}}]\n",
+        f"profiles: [{{plugins: {{multiPoint: {{enabled: [{{name: {plugin}}}]}}}}}}]\n",
         encoding="utf-8",
     )
     paths = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [sys.executable, "-c", IMPATIENT, "run", "--embedded", "--config", configuration, *argv],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": paths},
         text=True,
     )
+
+
+def read_up_to(process: subprocess.Popen[str], text: str) -> None:
+    """Read what a process prints up to a line that begins like this."""
     assert process.stdout is not None
     for line in process.stdout:
-        if line == "hangs\n":
-            break
-    return process
+        if line.startswith(text):
+            return
+    raise AssertionError(text)
 
 
 @pytest.mark.parametrize("argv", [(), ("--until-idle",)])
@@ -276,6 +300,7 @@ def test_a_plugin_that_hangs_keeps_no_process(
     """Nor does Ctrl-C cost one pod its turn instead; the plugin is named."""
     process = hanging(tmp_path, *argv)
     try:
+        read_up_to(process, "hangs")
         process.send_signal(number)
         _, err = process.communicate(timeout=PATIENCE)
     finally:
@@ -287,3 +312,24 @@ def test_a_plugin_that_hangs_keeps_no_process(
         f"Received {number.name}, but plugin 'Stuck' is in its hook pre_filter about pod default/"
     )
     assert last.endswith(": ended without it")
+
+
+@pytest.mark.parametrize(("plugin", "sign"), [("Lingering", "works"), ("Stubborn", "hangs")])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 1), (signal.SIGINT, 130)])
+def test_a_plugin_that_does_not_end_keeps_no_process(
+    tmp_path: Path, plugin: str, sign: str, number: signal.Signals, code: int
+) -> None:
+    """One that hangs when it is closed, and one that will not be cancelled."""
+    process = hanging(tmp_path, plugin=plugin)
+    try:
+        read_up_to(process, sign)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+
+    assert process.returncode == code
+    assert err.splitlines()[-1] == (
+        f"Received {number.name}, but a hook of a plugin, such as pre_bind or close, does not end:"
+        " ended without it"
+    )

@@ -21,6 +21,8 @@ _logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 5.0
 """How long the loop may take to notice that the process is to end, before that is done without it."""
+ENDING_SECONDS = 25.0
+"""How long the end may take then: ten seconds are for bindings, and a kubelet waits for thirty."""
 _INTERRUPTED = 130
 
 
@@ -35,16 +37,15 @@ def stopping_by_signals(
     """Have SIGTERM, SIGHUP and, with `interrupt`, SIGINT call `stop`, in the loop that runs now.
 
     A signal that the process was started to ignore (``nohup``) stays ignored. Where the loop does
-    not come round to it, since a plugin holds it up, the process ends all the same: see `_Deadline`.
-    `busy` says what holds the loop up.
+    not come round to it, or the block to its end, since a plugin holds it up, the process ends all
+    the same: see `_Deadline`. `busy` says what holds the loop up.
     """
     loop = asyncio.get_running_loop()
     asked = (signal.SIGTERM, signal.SIGHUP, *((signal.SIGINT,) if interrupt else ()))
     numbers = [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
-    deadline = _Deadline(busy)
+    deadline = _Deadline(loop, busy)
 
     def stop_by(number: signal.Signals) -> None:
-        deadline.is_met()
         _logger.info("Received %s, shutting down", number.name)
         stop()
 
@@ -67,45 +68,53 @@ def stopping_by_signals(
 
 
 class _Deadline:
-    """Ends the process where it was told to end, and the loop has not heard of it in time.
+    """Ends the process where it was told to end and does not come to it.
 
     What is lost with it is what a crash would lose: a restart reads all there is to know. The first
-    signal leaves `PATIENCE_SECONDS`, a second SIGINT none.
+    signal leaves some seconds, a SIGINT after it none.
     """
 
-    def __init__(self, busy: Callable[[], str]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, busy: Callable[[], str]) -> None:
+        self._loop = loop
         self._busy = busy
-        self._signals: SimpleQueue[signal.Signals | None] = SimpleQueue()  # made for handlers
-        self._is_met = threading.Event()
+        self._told: SimpleQueue[signal.Signals | None] = SimpleQueue()  # made for signal handlers
         self._signal: signal.Signals | None = None
+        self._heard = threading.Event()
+        self._over = threading.Event()
         threading.Thread(target=self._wait, name="moorage-deadline", daemon=True).start()
 
     def set_by(
         self, handler: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None
     ) -> None:
         """Note a signal, from its handler; what handled it before does so too."""
-        if not self._is_met.is_set():
-            if self._signal is not None and number == signal.SIGINT:
-                self._end(_INTERRUPTED)
-            self._signal = signal.Signals(number)
-            self._signals.put(self._signal)
+        if self._signal is not None and number == signal.SIGINT:
+            self._end("something does not end at once", _INTERRUPTED)
+        self._signal = signal.Signals(number)
+        self._told.put(self._signal)
+        self._loop.call_soon_threadsafe(self._heard.set)
         handler(number, frame)
 
     def is_met(self) -> None:
-        """Note that the loop has heard."""
-        self._is_met.set()
-        self._signals.put(None)
+        """Note that all is done."""
+        self._over.set()
+        self._heard.set()
+        self._told.put(None)
 
     def _wait(self) -> None:
-        told = self._signals.get()
-        if told is not None and not self._is_met.wait(PATIENCE_SECONDS):
-            self._end(_INTERRUPTED if told is signal.SIGINT else 1)
+        told = self._told.get()
+        if told is None:
+            return
+        code = _INTERRUPTED if told is signal.SIGINT else 1
+        if not self._heard.wait(PATIENCE_SECONDS):
+            self._end("the scheduling loop does not move", code)
+        if not self._over.wait(ENDING_SECONDS):
+            self._end("a hook of a plugin, such as pre_bind or close, does not end", code)
 
-    def _end(self, code: int) -> NoReturn:
+    def _end(self, what: str, code: int) -> NoReturn:
         name = self._signal.name if self._signal is not None else ""
-        what = self._busy() or "the scheduling loop does not move"
         # Not by way of logging, whose locks may be held by what is interrupted here.
-        os.write(2, f"Received {name}, but {what}: ended without it\n".encode())
+        text = f"Received {name}, but {self._busy() or what}: ended without it\n"
+        os.write(2, text.encode())
         os._exit(code)
 
 
