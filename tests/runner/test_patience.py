@@ -74,3 +74,29 @@ async def test_a_pod_in_permit_is_named(
 
     await _idle_with(cluster, Slow, monkeypatch)
     assert "waiting for pod default/p, which waits in permit for plugin 'Slow'" in caplog.text
+
+
+async def test_a_pod_that_nobody_bound_is_named(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A Bind plugin that answers Success without binding is found by this."""
+
+    class Slow(moorage.Plugin):
+        """Says that it binds."""
+
+        @moorage.hookimpl
+        async def bind(self, pod: moorage.Pod) -> None:
+            """Bind later than it says."""
+            client = self.handle
+
+            async def later() -> None:
+                await asyncio.sleep(0.5)
+                await client.bind(pod, "n1")
+
+            self.task = asyncio.create_task(later())
+
+    await _idle_with(cluster, Slow, monkeypatch)
+    assert (
+        "waiting for pod default/p, which was bound and is not seen on a node; does its Bind plugin"
+        " bind?" in caplog.text
+    )

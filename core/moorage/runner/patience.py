@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from moorage.binding import Reservation
+from moorage.cache.cluster import ClusterCache
 from moorage.framework.waiting_pods import WaitingPods
 from moorage.queueing import Place, SchedulingQueue
 
-__all__ = ["Patience", "about_pods"]
+__all__ = ["Patience", "about_pods", "about_unseen"]
 
 _logger = logging.getLogger(__name__)
 
@@ -51,6 +52,17 @@ def about_pods(
         yield from _first(
             [f"pod {queued.key}, which waits for {what}" for queued in pending[place]]
         )
+
+
+def about_unseen(cluster: ClusterCache) -> list[str]:
+    """Say which pods a plugin has bound, as it says, and nobody sees on their nodes."""
+    return _first(
+        [
+            f"pod {info.key}, which was bound and is not seen on a node; does its Bind plugin bind?"
+            for info in cluster.pods()
+            if cluster.is_assumed(info.uid)
+        ]
+    )
 
 
 def _about(reservation: Reservation, waiting: WaitingPods) -> str:

@@ -30,7 +30,7 @@ from moorage.queueing import Place
 from moorage.runner.catching_up import has_caught_up
 from moorage.runner.on_their_way import OnTheirWay
 from moorage.runner.oversight import Oversight
-from moorage.runner.patience import Patience, about_pods
+from moorage.runner.patience import Patience, about_pods, about_unseen
 from moorage.runner.process import stopping_by_signals, threadsafe
 from moorage.runner.side_work import SideWork
 from moorage.runner.watching import (
@@ -420,6 +420,8 @@ class Runner:
                 yield f"the first list of {watch.reflector.resource}"
         queue = self._session.queue
         yield from about_pods(self._reservations, self._services.waiting, queue)
+        if not self._reservations:
+            yield from about_unseen(self._session.cluster)
         if self._reporter is not None and not self._reporter.status.is_idle:
             yield f"{self._reporter.status.unfinished} statuses of pods to be written"
         if self._side_work is not None and not self._side_work.is_idle:
