@@ -311,3 +311,31 @@ async def test_the_quickstart_shows_what_the_readme_promises() -> None:
     }
     too_big = [name for name, cpu in asked.items() if cpu.isdecimal() and int(cpu) > largest]
     assert too_big == ["too-big"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "problem"),
+    [
+        (
+            "twins.yaml",
+            f"{NAMESPACE % 'a'}---\nkind: Pod\nspec: {{}}\nspec: {{nodeName: b}}\n",
+            "document 2: line 7: the key 'spec' is here already",
+        ),
+        (
+            "twins.json",
+            '{"kind": "Pod", "metadata": {"name": "a", "name": "b"}}',
+            "document 1: the key 'name' stands twice in one object",
+        ),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(
+    file: str, text: str, problem: str, tmp_path: Path
+) -> None:
+    """One of the two would be dropped without a word."""
+    path = tmp_path / file
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(ManifestError) as refused:
+        load_manifests([path])
+
+    assert str(refused.value) == f"{path}: {problem}"

@@ -46,7 +46,38 @@ _SERVER_OWNED = (
     "selfLink",
     "uid",
 )
-_YamlLoader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where it was built so
+
+
+class _TwinError(ValueError):
+    """An object has a key twice: which of the two counts is anybody's guess."""
+
+
+def _construct_mapping(loader: Any, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: ANN401, FBT001, FBT002 - PyYAML's signature
+    seen = set()
+    for key_node, _ in node.value:
+        if isinstance(key_node, yaml.ScalarNode):
+            if key_node.value in seen:
+                line = key_node.start_mark.line + 1
+                raise _TwinError(f"line {line}: the key {key_node.value!r} is here already")
+            seen.add(key_node.value)
+    made: dict[Any, Any] = yaml.constructor.SafeConstructor.construct_mapping(loader, node, deep)
+    return made
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twin = next(key for key in keys if keys.count(key) > 1)
+        raise _TwinError(f"the key {twin!r} stands twice in one object")
+    return made
+
+
+_YamlLoader: type = type(  # in C where it was built so
+    "_YamlLoader",
+    (getattr(yaml, "CSafeLoader", yaml.SafeLoader),),
+    {"construct_mapping": _construct_mapping},
+)
 # Objects created between two chances for others to run on the event loop.
 _BATCH = 200
 
@@ -126,6 +157,8 @@ def _read(name: str, data: bytes, *, is_json: bool) -> Iterator[Manifest]:
         ) from error
     except json.JSONDecodeError as error:
         raise ManifestError(f"{name}: document {number + 1} is not JSON: {error}") from error
+    except _TwinError as error:
+        raise ManifestError(f"{name}: document {number + 1}: {error}") from error
     except RecursionError as error:
         raise ManifestError(f"{name}: document {number + 1} is nested too deeply") from error
 
@@ -135,7 +168,7 @@ def _yaml_documents(text: str) -> Iterator[Any]:
 
 
 def _json_documents(text: str) -> Iterator[Any]:
-    decoder, position = json.JSONDecoder(), 0
+    decoder, position = json.JSONDecoder(object_pairs_hook=_without_twins), 0
     while rest := text[position:].lstrip():
         position = len(text) - len(rest)
         document, position = decoder.raw_decode(text, position)
