@@ -88,6 +88,7 @@ def test_the_plugin_that_sorts_the_queue_has_the_same_args_in_all_profiles(
     ("text", "sentence"),
     [
         pytest.param("", "empty; it must hold a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1", id="empty"),
+        pytest.param("apiVersion: moorage.dev/v1alpha1\nkind: MoorageConfiguration\n", "has a MoorageConfiguration alone; it must hold a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1", id="ours-alone"),
         pytest.param("# nothing\n", "empty; it must hold a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1", id="comment"),
         pytest.param("- a\n", "must hold a mapping, a KubeSchedulerConfiguration, not a list", id="list"),
         pytest.param("hello\n", "must hold a mapping, a KubeSchedulerConfiguration, not 'hello'", id="text"),

@@ -85,7 +85,8 @@ def _documents(text: str, *, file: str) -> tuple[dict[str, Any], dict[str, Any]]
             )
         documents[kind] = document
     if KIND not in documents:
-        raise ConfigurationError(f"{file}: empty; it must hold a {KIND} of {API_VERSION}")
+        problem = f"has a {MOORAGE_KIND} alone" if documents else "empty"
+        raise ConfigurationError(f"{file}: {problem}; it must hold a {KIND} of {API_VERSION}")
     return documents[KIND], documents.get(MOORAGE_KIND, {})
 
 
