@@ -224,6 +224,26 @@ def test_a_fact_that_does_not_exist() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("watched", "problem"),
+    [
+        (("service",), "watches names 'service', which is not watched; did you mean 'services'?"),
+        (
+            ("foos",),
+            "watches names 'foos', which is not watched; for others there is handle.informer",
+        ),
+        ("services", "watches is not a tuple of names, such as ('services',)"),
+    ],
+)
+def test_a_kind_that_is_not_watched(watched: Any, problem: str) -> None:  # noqa: ANN401 - also what is wrong
+    """The plugin would find none, and nobody would know why."""
+
+    class Cost(Plugin):
+        watches = watched
+
+    assert refusal(of_code("Cost", Cost)) == f"{WHERE}: {problem}"
+
+
 def test_a_name_that_two_distributions_offer() -> None:
     """An error only where somebody asks for it; nobody wins in silence."""
     registry = Registry([of_code("Cost", Plugin), installed("Cost", "other:Cost")])

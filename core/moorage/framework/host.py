@@ -25,9 +25,32 @@ from moorage.framework.plugin import Depends, Plugin, PluginArgs
 from moorage.framework.points import HOOK_ARGUMENTS, hooks_of, may_be_async
 from moorage.framework.renames import accept_old_names
 
-__all__ = ["GROUP", "PluginSource", "Registry", "discover", "moorage_version"]
+__all__ = ["GROUP", "WATCHABLE", "PluginSource", "Registry", "discover", "moorage_version"]
 
 GROUP = "moorage.plugins"
+WATCHABLE = frozenset(
+    {
+        "csidrivers",
+        "csinodes",
+        "csistoragecapacities",
+        "deviceclasses",
+        "namespaces",
+        "nodes",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "poddisruptionbudgets",
+        "pods",
+        "replicasets",
+        "replicationcontrollers",
+        "resourceclaims",
+        "resourceslices",
+        "services",
+        "statefulsets",
+        "storageclasses",
+        "volumeattachments",
+    }
+)
+"""What `Plugin.watches` may name; `moorage.feed.watched` has a feed for each, and no other."""
 
 _logger = logging.getLogger(__name__)
 
@@ -201,6 +224,7 @@ def _check_declarations(plugin: type[Plugin], source: PluginSource) -> None:
     where = f"plugin {source.name!r} of {source.origin}"
     if not (isinstance(plugin.Args, type) and issubclass(plugin.Args, PluginArgs)):
         raise PluginError(f"{where}: Args is not a subclass of moorage.PluginArgs")
+    _check_watches(plugin, where)
     known = ClusterCache().facts
     for attribute in ("filter_depends", "score_depends"):
         depends = getattr(plugin, attribute)
@@ -214,6 +238,18 @@ def _check_declarations(plugin: type[Plugin], source: PluginSource) -> None:
                 f"{where}: {attribute} names the fact {unknown[0]!r}, which does not exist; "
                 f"there are {', '.join(sorted(known))}"
             )
+
+
+def _check_watches(plugin: type[Plugin], where: str) -> None:
+    """Refuse kinds of objects that are never watched: the plugin would see none, for ever."""
+    watches: object = plugin.watches
+    if not isinstance(watches, (tuple, list, frozenset, set)):
+        raise PluginError(f"{where}: watches is not a tuple of names, such as ('services',)")
+    for plural in watches:
+        if plural not in WATCHABLE:
+            near = difflib.get_close_matches(str(plural), WATCHABLE, n=1)
+            advice = f"did you mean {near[0]!r}?" if near else "for others there is handle.informer"
+            raise PluginError(f"{where}: watches names {plural!r}, which is not watched; {advice}")
 
 
 def _check_hooks(plugin: type[Plugin], source: PluginSource) -> None:
