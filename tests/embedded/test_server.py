@@ -85,7 +85,7 @@ async def test_a_resource_is_added_once(server: EmbeddedApiServer) -> None:
         pytest.param("PATCH", "/api/v1/pods", 405, id="a verb that a collection lacks"),
         pytest.param("POST", "/api/v1/pods", 405, id="create in all namespaces"),
         pytest.param("DELETE", "/api/v1/namespaces", 405, id="all namespaces at once"),
-        pytest.param("GET", "/api/v1/namespaces/default/pods/a/log", 404, id="no subresource"),
+        pytest.param("GET", "/api/v1/namespaces/default/pods/a/logs", 404, id="no subresource"),
         pytest.param("GET", "/api/v1/pods/a", 404, id="a pod without a namespace"),
         pytest.param("GET", "/api/v1/namespaces/default/nodes", 404, id="a node in a namespace"),
         pytest.param("GET", "/api", 200, id="discovery"),
