@@ -6,6 +6,8 @@ import math
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from moorage.embedded.columns import COLUMNS, cell
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -49,7 +51,9 @@ class Tabulator:
             case "events" if not resource.stored_as:
                 self._columns, self._cells = _EVENT_COLUMNS, self._event
             case _:
-                self._columns, self._cells = _PLAIN_COLUMNS, self._plain
+                self._own = COLUMNS.get(resource.qualified, ())
+                names = [name for name, _ in self._own]
+                self._columns, self._cells = _columns(["Name", *names, "Age"]), self._plain
 
     def table(
         self, items: Iterable[dict[str, Any]], metadata: dict[str, Any], include: str = "Metadata"
@@ -79,7 +83,8 @@ class Tabulator:
 
     def _plain(self, item: dict[str, Any]) -> list[Any]:
         metadata = item["metadata"]
-        return [metadata["name"], self._age(metadata.get("creationTimestamp"))]
+        own = [cell(source, item) for _, source in self._own]
+        return [metadata["name"], *own, self._age(metadata.get("creationTimestamp"))]
 
     def _pod(self, pod: dict[str, Any]) -> list[Any]:
         metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
@@ -139,7 +144,6 @@ class Tabulator:
         ]
 
 
-_PLAIN_COLUMNS = _columns(["Name", "Age"])
 _POD_COLUMNS = _columns(
     ["Name", "Ready", "Status", "Restarts", "Age"],
     ["IP", "Node", "Nominated Node", "Readiness Gates"],
