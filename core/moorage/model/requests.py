@@ -143,14 +143,15 @@ def _resized(pod: Pod) -> dict[str, _Amounts]:
         container.name: container.resources.requests
         for container in (*pod.spec.init_containers, *pod.spec.containers)
     }
+    told = {one.name: one for one in (*status.container_statuses, *status.init_container_statuses)}
     return {
-        one.name: _effective(
-            _thousandths(desired.get(one.name, {})),
+        name: _effective(
+            _thousandths(desired.get(name, {})),
             one.resources.requests,
             one.allocated_resources,
             infeasible=infeasible,
         )
-        for one in (*status.container_statuses, *status.init_container_statuses)
+        for name, one in told.items()
         if one.resources is not None
     }
 
