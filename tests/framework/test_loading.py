@@ -183,9 +183,16 @@ def test_a_static_method() -> None:
         def filter(node: object) -> None:
             """Have no self."""
 
-    assert refusal(of_code("Cost", Cost)) == (
-        f"{WHERE}: hook 'filter' is a static or class method; make it a plain method"
-    )
+    class Dear(Plugin):
+        @hookimpl
+        @staticmethod
+        def filter(node: object) -> None:
+            """Have no self, and the mark outside."""
+
+    for plugin in (Cost, Dear):
+        assert refusal(of_code("Cost", plugin)) == (
+            f"{WHERE}: hook 'filter' is a static or class method; make it a plain method"
+        )
 
 
 def test_an_argument_by_keyword_only() -> None:

@@ -125,3 +125,18 @@ def test_a_fault_of_a_plugin_is_raised() -> None:
 async def test_it_works_within_an_event_loop() -> None:
     """Tests of asynchronous code decide, too."""
     assert schedule(cluster(), make_pod(), plugins=[Rank]).node == "n2"
+
+
+def test_arguments_of_a_plugin_that_does_not_run_are_refused() -> None:
+    """The test would be about the defaults, and pass."""
+    with pytest.raises(ValueError, match="args has 'rank', which is none of the plugins; did you "):
+        schedule(cluster(), make_pod(), plugins=[Rank], args={"rank": {}})
+
+    with pytest.raises(ValueError, match="args has 'Zone', which is none of the plugins; there "):
+        schedule(cluster(), make_pod(), plugins=[Rank], args={"Zone": {}}, profile="default")
+
+
+def test_what_is_no_plugin_is_refused() -> None:
+    """Such as an object in place of its class."""
+    with pytest.raises(TypeError, match="plugins are classes or names of installed ones, not 3"):
+        schedule(cluster(), make_pod(), plugins=[3])  # type: ignore[list-item]

@@ -86,6 +86,9 @@ def _hooks_of(plugin: type[Plugin]) -> Mapping[str, Mapping[str, object]]:
     found = {}
     for name in dir(plugin):
         options = getattr(getattr(plugin, name, None), f"{PROJECT}_impl", None)
+        if options is None:  # of a static method that was marked as such, the wrapper has the mark
+            static = inspect.getattr_static(plugin, name, None)
+            options = getattr(static, f"{PROJECT}_impl", None)
         if isinstance(options, Mapping):
             found[str(options.get("specname") or name)] = options
     return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -49,7 +50,9 @@ def make_framework(
     """
     pairs = [_pair(one) for one in plugins or ()]
     registry = _registry([choice for choice, _ in pairs], alone=profile is None)
-    if profile is None and plugins is not None:
+    alone = profile is None and plugins is not None
+    _require_known(args or {}, [name_of(one) for one, _ in pairs] if alone else registry.names())
+    if alone:
         points: dict[str, list[tuple[str, int]]] = {}
         for choice, weight in pairs:
             name = name_of(choice)
@@ -78,7 +81,19 @@ def name_of(choice: PluginChoice) -> str:
 
 
 def _pair(given: PluginChoice | tuple[PluginChoice, int]) -> tuple[PluginChoice, int]:
-    return given if isinstance(given, tuple) else (given, 1)
+    choice, weight = given if isinstance(given, tuple) else (given, 1)
+    if not isinstance(choice, (str, type)):
+        raise TypeError(f"plugins are classes or names of installed ones, not {choice!r}")
+    return choice, weight
+
+
+def _require_known(args: Iterable[str], names: Sequence[str]) -> None:
+    """Refuse arguments of a plugin that does not run: the test would be about its defaults."""
+    for name in args:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+            raise ValueError(f"args has {name!r}, which is none of the plugins; {advice}")
 
 
 def _registry(choices: Sequence[PluginChoice], *, alone: bool) -> Registry:
