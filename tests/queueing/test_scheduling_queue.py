@@ -561,17 +561,29 @@ def test_incoming_pods_are_told_in_the_words_of_the_metrics(world: World) -> Non
     ]
 
 
-def test_a_pod_that_waited_already_does_not_come_in_at_a_gate(world: World) -> None:
-    """Gated pods are in kube-scheduler's unschedulable queue, which they did not leave."""
+def test_a_pod_that_somebody_activates_does_not_come_in_at_a_gate(world: World) -> None:
+    """Gated pods are in kube-scheduler's unschedulable queue, which this one did not leave."""
     world.queue.add(pod("g", labels={"gate": "Gate"}))
+    world.incoming.clear()
+    world.queue.activate(["ns/g"])
+    world.queue.update(pod("g", labels={"gate": "Gate"}), pod("g", labels={"gate": "Own"}))
+    assert world.place("g") is Place.GATED
+    assert not world.incoming
+
+
+def test_a_pod_that_an_event_brings_to_a_gate_comes_in(world: World) -> None:
+    """kube-scheduler takes it out of the unschedulable queue before it asks PreEnqueue."""
     world.profile.closed = False
     world.refused(pod("p", labels={"gate": "Gate"}), "Fit")
     world.profile.closed = True
     world.incoming.clear()
     world.queue.move(NODE_ADDED, None, node(helps="yes"))
-    world.queue.activate(["ns/g"])
-    assert world.place("p") is world.place("g") is Place.GATED
-    assert not world.incoming
+    world.queue.move(NODE_TAINT, None, node(helps="yes"))
+    world.clock.now += 301
+    world.queue.tick()
+    assert world.place("p") is Place.GATED
+    events = ["NodeAdd", "NodeUpdateNodeTaint", "UnschedulableTimeout"]
+    assert world.incoming == [("unschedulable", event) for event in events]
 
 
 def test_an_error_that_ends_at_a_gate_comes_in(world: World) -> None:

@@ -10,6 +10,7 @@ from moorage.queueing.backoff import BackoffQueue
 from moorage.queueing.in_flight import InFlight
 from moorage.queueing.places import TRANSITIONS, Place
 from moorage.queueing.pod_heap import PodHeap
+from moorage.queueing.refusals import Refusals
 from moorage.queueing.waiting_pool import WaitingPool
 
 __all__ = ["Ledger"]
@@ -29,6 +30,7 @@ class Ledger:
         self.unschedulable = WaitingPool()
         self.gated = WaitingPool()
         self.in_flight = InFlight()
+        self.refusals = Refusals()
 
     def find(self, uid: str) -> QueuedPod | None:
         """Return the pod with this uid, wherever it is."""
@@ -53,6 +55,7 @@ class Ledger:
         key = self._sort_key(queued) if to in {Place.ACTIVE, Place.BACKOFF} else None
         self._leave(queued, source)
         self._enter(queued, to, key)
+        self._count(queued, source, to)
 
     def refresh(self, queued: QueuedPod) -> None:
         """Sort a changed pod in anew, where its place has an order."""
@@ -113,6 +116,16 @@ class Ledger:
         else:
             self.in_flight.start(queued)
 
+    def _count(self, queued: QueuedPod, source: Place, to: Place) -> None:
+        """Count a pod for those who refused it, from its failed attempt to its next one."""
+        if to in {Place.IN_FLIGHT, Place.OUTSIDE}:
+            self.refusals.forget(queued)
+            return
+        if source is Place.IN_FLIGHT:
+            self.refusals.note(queued, queued.unschedulable_plugins | queued.pending_plugins)
+        if to is Place.GATED:
+            self.refusals.note(queued, (queued.gated_by,))
+
     def _forget(self, queued: QueuedPod) -> None:
         uid = queued.info.uid
         del self._pods[uid], self._places[uid]
@@ -123,7 +136,7 @@ class Ledger:
     def check_invariants(self) -> None:
         """Raise `AssertionError` unless each pod is in its one place and everything is indexed."""
         holders = self._holders()
-        for holder in holders.values():
+        for holder in (*holders.values(), self.refusals):
             holder.check_invariants()
         if sum(map(len, holders.values())) != len(self._pods):
             raise AssertionError("a pod is in two places, or in none")

@@ -123,9 +123,10 @@ class SchedulingQueue:
         self._ledger.refresh(queued)
         if changes and place is Place.GATED:
             # Whatever changed may be what the gate is about: asking costs one call.
-            self._wake(queued, Wake.AFTER_BACKOFF, event.label)
+            self._wake(queued, Wake.AFTER_BACKOFF, event.label, in_place=True)
         elif changes and place is Place.UNSCHEDULABLE:
-            self._wake(queued, self._wakeups.wake(queued, happening), event.label)
+            wake = self._wakeups.wake(queued, happening)
+            self._wake(queued, wake, event.label, in_place=True)
 
     def delete(self, info: PodInfo) -> None:
         """Forget a pod, wherever it is: it was deleted, or has a node now.
@@ -236,7 +237,7 @@ class SchedulingQueue:
             elif place is Place.BACKOFF:
                 self._place(queued, Place.ACTIVE, _ACTIVATED)
             elif place is not Place.ACTIVE:
-                self._let_in(queued, Place.ACTIVE, _ACTIVATED)
+                self._let_in(queued, Place.ACTIVE, _ACTIVATED, in_place=True)
 
     def tick(self) -> None:
         """Move what is due: pods whose backoff is over, and pods that have waited for too long.
@@ -280,17 +281,11 @@ class SchedulingQueue:
         return self._ledger.counts()
 
     def refused_counts(self) -> Counter[tuple[str, str]]:
-        """Count the pods that wait for an event, are gated, or back off, by (profile, plugin).
+        """Count the pods that were refused and not tried again since, by (profile, plugin).
 
         May be called in another thread; a RuntimeError then means: ask again.
         """
-        ledger = self._ledger
-        counts = Counter(ledger.unschedulable.counts()) + Counter(ledger.gated.counts())
-        for queued in ledger.backoff:
-            profile = queued.pod.spec.scheduler_name
-            plugins = queued.unschedulable_plugins | queued.pending_plugins
-            counts.update((profile, plugin) for plugin in plugins)
-        return counts
+        return self._ledger.refusals.counts()
 
     def event_counts(self) -> Counter[str]:
         """Count the events that are kept for pods in flight, and those pods as ``PodPopped``."""
@@ -344,33 +339,37 @@ class SchedulingQueue:
             for queued in pool.refused_by(profile, plugin)
         }.values()
 
-    def _wake(self, queued: QueuedPod, wake: Wake, event: str) -> None:
+    def _wake(self, queued: QueuedPod, wake: Wake, event: str, *, in_place: bool = False) -> None:
         if wake is Wake.NO:
             return
         waits = wake is Wake.AFTER_BACKOFF and queued.backoff_until > self._clock()
-        self._let_in(queued, Place.BACKOFF if waits else Place.ACTIVE, event)
+        to = Place.BACKOFF if waits else Place.ACTIVE
+        self._let_in(queued, to, event, in_place=in_place)
 
-    def _let_in(self, queued: QueuedPod, to: Place, event: str) -> None:
-        """Put a pod into `to`, active or backoff, if PreEnqueue lets it in; else it is gated."""
+    def _let_in(self, queued: QueuedPod, to: Place, event: str, *, in_place: bool = False) -> None:
+        """Put a pod into `to`, active or backoff, if PreEnqueue lets it in; else it is gated.
+
+        `in_place`: one that a gate keeps has stayed where it was, and does not count as incoming.
+        """
         verdict = self._profiles[queued.pod.spec.scheduler_name].pre_enqueue(queued.pod)
         queued.gated_by = "" if verdict.is_success else verdict.plugin
         if not verdict.is_success:
             queued.was_flushed = False
             self._wakeups.admit(queued)
             to = Place.GATED
-        self._place(queued, to, event)
+        self._place(queued, to, event, in_place=in_place)
         before, queued.gated_because = queued.gated_because, verdict.message
         if to is Place.GATED and verdict.message != before:
             self._on_gated(queued, verdict)
 
-    def _place(self, queued: QueuedPod, to: Place, event: str) -> None:
+    def _place(self, queued: QueuedPod, to: Place, event: str, *, in_place: bool = False) -> None:
         if to is Place.ACTIVE and queued.first_attempt is None:
             queued.first_attempt = self._clock()
-        source = self._ledger.place(queued)
         self._ledger.transfer(queued, to)
-        # kube-scheduler keeps gated pods in its unschedulable queue: from there none comes in.
+        # kube-scheduler keeps gated pods in its unschedulable queue, and takes a pod out of there
+        # first where an event or the long timeout may bring it back.
         if to is not Place.GATED:
             self._on_incoming(to.value, event)
-        elif source not in {Place.UNSCHEDULABLE, Place.GATED}:
+        elif not in_place:
             self._on_incoming(Place.UNSCHEDULABLE.value, event)
         self._on_ready()

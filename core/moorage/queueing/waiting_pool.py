@@ -55,10 +55,6 @@ class WaitingPool:
         """Return the pods of one profile that events of one plugin may bring back; a live view."""
         return self._by_plugin.get((profile, plugin), {}).values()
 
-    def counts(self) -> dict[tuple[str, str], int]:
-        """Count the pods by (profile, plugin); may be called in another thread."""
-        return {key: len(pods) for key, pods in list(self._by_plugin.items())}
-
     def oldest_since(self) -> float | None:
         """Return since when the pod has waited that has waited longest; None: no pod."""
         return next((member.since for member in self._members.values()), None)
