@@ -108,6 +108,44 @@ def test_one_of_several_profiles_is_picked_by_the_pod() -> None:
         schedule(cluster(), make_pod(), profile=profiles)
 
 
+@pytest.mark.parametrize(
+    "profile",
+    [
+        {"profiles": None},
+        {"profiles": [{"plugins": None, "pluginConfig": None}]},
+        {"plugins": {"multiPoint": None}},
+        {"plugins": {"multiPoint": {"enabled": None}, "score": None}},
+        "plugins:\n",
+        "\n",
+    ],
+    ids=str,
+)
+def test_null_in_a_profile_is_what_is_not_set(profile: str | dict[str, object]) -> None:
+    """As in a file; plugins and arguments are added all the same."""
+    args = {"NodeResourcesFit": {"ignoredResources": ["example.com/a"]}}
+    decision = schedule(cluster(), make_pod(), plugins=[Rank], profile=profile, args=args)
+    assert "Rank" in decision.scores["n2"]
+    assert "NodeResourcesFit" in decision.scores["n2"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "sentence"),
+    [
+        ({"profiles": [None]}, r"profiles\[0\]: expected a mapping, got nothing"),
+        ({"plugins": []}, r"profiles\[0\]\.plugins: expected a mapping, got a list"),
+        ("plugins: [\n", "not YAML"),
+        ("- a\n", "must hold a mapping"),
+    ],
+    ids=str,
+)
+def test_profile_of_another_shape_is_refused(
+    profile: str | dict[str, object], sentence: str
+) -> None:
+    """By the sentence that the host has for it."""
+    with pytest.raises(ConfigurationError, match=sentence):
+        schedule(cluster(), make_pod(), plugins=[Rank], profile=profile)
+
+
 def test_a_pod_that_is_held_back_is_not_looked_at() -> None:
     """PreEnqueue comes first, as in the queue."""
     decision = schedule(cluster(), make_pod(labels={"held": ""}), plugins=[Gate])

@@ -123,19 +123,33 @@ def _document(profile: Profile) -> dict[str, Any]:
         documents = yaml.safe_load_all(Path(profile).read_text(encoding="utf-8"))
         found = next(one for one in documents if one["kind"] == KIND)
     else:
-        found = yaml.safe_load(profile)
+        found = _read(profile)
     if "profiles" not in found and "kind" not in found:
         found = {"profiles": [found]}
-    found.setdefault("profiles", [{}])
-    return {"apiVersion": API_VERSION, "kind": KIND, **found}
+    found = {"apiVersion": API_VERSION, "kind": KIND, **found}
+    # Whatever is wrong with it is said by the host, before anything is added; null is not set.
+    parse_configuration(json.dumps(found), file="profile")
+    return {**found, "profiles": found.get("profiles") or [{}]}
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Return what YAML text says; ConfigurationError where it is no mapping."""
+    try:
+        found: Any = yaml.safe_load(text) or {}
+    except yaml.YAMLError:
+        found = None
+    if not isinstance(found, dict):
+        # It raises, with a sentence of its own.
+        parse_configuration(text, file="profile")
+    return dict(found)
 
 
 def _add_plugins(profile: dict[str, Any], pairs: Sequence[tuple[PluginChoice, int]]) -> None:
-    plugins = profile.setdefault("plugins", {})
+    plugins = _filled(profile, "plugins", {})
     named = {
         entry["name"] for point in plugins.values() for entry in (point or {}).get("enabled") or ()
     }
-    everywhere = plugins.setdefault("multiPoint", {}).setdefault("enabled", [])
+    everywhere = _filled(_filled(plugins, "multiPoint", {}), "enabled", [])
     everywhere.extend(
         {"name": name_of(choice), "weight": weight}
         for choice, weight in pairs
@@ -144,8 +158,15 @@ def _add_plugins(profile: dict[str, Any], pairs: Sequence[tuple[PluginChoice, in
 
 
 def _add_args(profile: dict[str, Any], args: Mapping[str, Mapping[str, Any] | PluginArgs]) -> None:
-    given = profile.setdefault("pluginConfig", [])
+    given = _filled(profile, "pluginConfig", [])
     for name, values in args.items():
         if isinstance(values, PluginArgs):
             values = values.model_dump(mode="json", by_alias=True)  # noqa: PLW2901 - the same, spelt
         given.append({"name": name, "args": dict(values)})
+
+
+def _filled(mapping: dict[str, Any], key: str, empty: Any) -> Any:  # noqa: ANN401 - any container
+    """Return what a mapping has, with `empty` put where it has nothing, or null."""
+    if mapping.get(key) is None:
+        mapping[key] = empty
+    return mapping[key]
