@@ -47,10 +47,11 @@ class Binder:
         clock, point = reservation.hooks.metrics.clock, reservation.hooks.metrics.point
         begun = clock()
         verdict, skipped = await self._pre_flight(reservation)
-        point("PreBindPreFlight", clock() - begun, verdict.code.label)
+        has_work = len(skipped) < len(reservation.hooks.pre_bind)
+        code = verdict.code if has_work or not verdict.is_success else Code.SKIP
+        point("PreBindPreFlight", clock() - begun, code.label)
         if not verdict.is_success:
             return verdict
-        has_work = len(skipped) < len(reservation.hooks.pre_bind)
         if has_work or reservation.waiting is not None:
             await self._announce(reservation)
         verdict = await self._wait(reservation)
@@ -75,10 +76,12 @@ class Binder:
         metrics = reservation.hooks.metrics
         begun = metrics.clock()
         for hook in reservation.hooks.post_bind:
+            asked = metrics.clock()
             try:
                 await self._call(hook, reservation)
             except BaseException as error:  # noqa: BLE001 - the pod is bound; the others are told all the same
                 log_fault(_logger, error, str(reservation.framework.fault(hook, error)))
+            reservation.timed(hook, SUCCESS, asked)
         metrics.point("PostBind", metrics.clock() - begun)
 
     async def _pre_bind(self, reservation: Reservation, skipped: frozenset[str]) -> Verdict:
@@ -159,6 +162,12 @@ class Binder:
         self, hook: Hook, reservation: Reservation, *, may_skip: bool = False
     ) -> Verdict:
         """Return a hook's verdict; whatever goes wrong is one of code Error."""
+        begun = reservation.hooks.metrics.clock()
+        verdict = await self._verdict(hook, reservation, may_skip=may_skip)
+        reservation.timed(hook, verdict, begun)
+        return verdict
+
+    async def _verdict(self, hook: Hook, reservation: Reservation, *, may_skip: bool) -> Verdict:
         framework = reservation.framework
         try:
             verdict = framework.check_verdict(hook, await self._call(hook, reservation))

@@ -19,6 +19,7 @@ from moorage.cache.cluster import ClusterCache
 from moorage.fault_log import log_fault
 from moorage.framework import slowness
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.points import POINT_LABELS
 from moorage.framework.profile import Framework, Hook
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.verdict import SUCCESS, Code, Verdict
@@ -68,6 +69,7 @@ class Reservation:
     plugins' notes by place in the profile. `waiting` is set while the pod waits in Permit,
     `announced` once its node was written as its nomination, which the watch may not have told yet.
     `at` is the hook of binding that it is in; `permitted` is set once the pod has passed Permit.
+    `is_sampled`: its plugins are timed, each by itself; it is made within the pod's cycle.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Reservation:
     ) -> None:
         """Assume the pod on a row; ValueError where it is on one already."""
         self.hooks = hooks
+        self.is_sampled = hooks.metrics.is_sampled
         self.queued = queued
         self.node_name = cluster.name(row)
         self.info = queued.info.on_node(self.node_name)
@@ -141,24 +144,44 @@ class Reservation:
 
         It did not where the pod is bound by now, by whomever.
         """
-        framework = self.framework
-        activity = framework.services.activity
+        metrics = self.hooks.metrics
+        begun = metrics.clock()
         for hook in self.hooks.unreserve:
-            before = activity.enter(hook.plugin, hook.name, self.info.key)
-            begun = slowness.begin()
-            try:
-                hook.call(*self.arguments(hook))
-                slowness.tell_if_slow(framework, hook.plugin, hook.name, self.info.key, begun=begun)
-            except BaseException as error:  # noqa: BLE001 - the others are asked all the same
-                log_fault(_logger, error, str(framework.fault(hook, error)))
-            activity.leave(before)
+            self._unreserve(hook)
+        metrics.point("Unreserve", metrics.clock() - begun)
         return self._cluster.forget(self.info.uid) is not None
+
+    def timed(self, hook: Hook, verdict: Verdict, begun: float) -> None:
+        """Note how long a call of a plugin took, in a sampled cycle."""
+        if self.is_sampled:
+            metrics = self.hooks.metrics
+            seconds = metrics.clock() - begun
+            metrics.plugin(hook.plugin, POINT_LABELS[hook.name], verdict.code.label, seconds)
 
     def arguments(self, hook: Hook) -> tuple[object, ...]:
         """Return what a hook of these points is called with."""
         return self.states[hook.place], self.info.pod, self.node_name
 
+    def _unreserve(self, hook: Hook) -> None:
+        framework, counted = self.framework, self.hooks.metrics.clock()
+        activity = framework.services.activity
+        before = activity.enter(hook.plugin, hook.name, self.info.key)
+        begun = slowness.begin()
+        try:
+            hook.call(*self.arguments(hook))
+            slowness.tell_if_slow(framework, hook.plugin, hook.name, self.info.key, begun=begun)
+        except BaseException as error:  # noqa: BLE001 - the others are asked all the same
+            log_fault(_logger, error, str(framework.fault(hook, error)))
+        activity.leave(before)
+        self.timed(hook, SUCCESS, counted)
+
     def _ask(self, hook: Hook) -> Verdict:
+        begun = self.hooks.metrics.clock()
+        verdict = self._answer(hook)
+        self.timed(hook, verdict, begun)
+        return verdict
+
+    def _answer(self, hook: Hook) -> Verdict:
         framework = self.framework
         activity = framework.services.activity
         activity.plugin, activity.hook = hook.plugin, hook.name

@@ -52,7 +52,7 @@ class Asker:
 
     def begin(self) -> None:
         """Begin a cycle, of which perhaps each plugin is timed by itself."""
-        self._is_sampled = self._metrics.is_sampled()
+        self._is_sampled = self._metrics.sample()
         self.pre_filter_seconds = self.pre_score_seconds = 0.0
 
     def sign(self, hooks: Sequence[Hook], info: PodInfo) -> tuple[Hashable | None, ...]:
@@ -63,7 +63,10 @@ class Asker:
         try:
             for hook in hooks:
                 activity.plugin = hook.plugin
-                fragments.append(hook.call(pod, info))
+                if self._is_sampled:
+                    fragments.append(self._timed(hook, (pod, info)))
+                else:
+                    fragments.append(hook.call(pod, info))
         except BaseException as error:
             raise self._framework.fault(hooks[len(fragments)], error) from error
         return tuple(fragments)
@@ -84,10 +87,11 @@ class Asker:
         hook = step.pre_filter
         if hook is None:
             return PreFiltered()
-        step.evaluations.pre_filter.value += 1
         begun = self._metrics.clock()
         answer = self._call(hook, state, info.pod, info, nodes)
         self.pre_filter_seconds += self._metrics.clock() - begun
+        skips = isinstance(answer, Verdict) and answer.code is Code.SKIP
+        step.evaluations.pre_filter.value += not skips
         if answer is None or isinstance(answer, Verdict):
             return PreFiltered(self.verdict(hook, answer, may_skip=True))
         if isinstance(answer, Iterable) and not isinstance(answer, str):
@@ -154,12 +158,12 @@ class Asker:
         hook = step.pre_score
         if hook is None:
             return True
-        step.evaluations.pre_score.value += 1
         begun = self._metrics.clock()
         verdict = self.verdict(hook, self._call(hook, state, info.pod, info, nodes), may_skip=True)
         self.pre_score_seconds += self._metrics.clock() - begun
         if verdict.code is Code.SKIP:
             return False
+        step.evaluations.pre_score.value += 1
         if not verdict.is_success:
             raise PluginError(
                 f"plugin {step.name!r} ({self._framework.origin(step.name)}) refused the pod in "
@@ -336,7 +340,7 @@ class Asker:
         begun = self._metrics.clock()
         try:
             answer = hook.call(*arguments)
-            status = answer.code.label if isinstance(answer, Verdict) else SUCCESS.code.label
+            status = _label(hook, answer)
         finally:
             point = POINT_LABELS.get(hook.name)
             if point is not None:
@@ -348,6 +352,14 @@ class Asker:
             f"plugin {hook.plugin!r} ({self._framework.origin(hook.plugin)}) returned "
             f"{_describe(answer)} from {hook.name}; wanted {wanted}"
         )
+
+
+def _label(hook: Hook, answer: object) -> str:
+    """Say for the metrics how a call ended."""
+    if isinstance(answer, Verdict):
+        return answer.code.label
+    cannot_sign = hook.name == "sign" and answer is None
+    return (Code.UNSCHEDULABLE if cannot_sign else Code.SUCCESS).label
 
 
 def _is_hashable(fragment: object) -> bool:

@@ -37,6 +37,8 @@ class Attempt:
         self._own_notes: dict[Step, CycleState] = {}
         self.filtered_at = self.refused_at = 0.0
         """When filtering ended, and PostFilter began, by the clock of the metrics."""
+        self.post_filter_code: Code | None = None
+        """What PostFilter came to; None: nobody was asked."""
 
     def run(self) -> Decision:
         """Filter, score, choose; PluginError where a plugin fails."""
@@ -156,13 +158,15 @@ class Attempt:
 
     def _refused(self, diagnosis: Diagnosis) -> Decision:
         """Let the PostFilter plugins try to make room, then report."""
-        self.refused_at = self._profile.metrics.clock()
         made_room = None
         # Where nobody was asked for room, nobody stands for what was promised earlier.
         nomination: str | None = ""
         post_filters = self._profile.post_filters
         if len(diagnosis.nodes) and len(post_filters):
-            made_room = post_filters.make_room(self._info, diagnosis, self._filtering.state)
+            self.refused_at = self._profile.metrics.clock()
+            made_room, self.post_filter_code = post_filters.make_room(
+                self._info, diagnosis, self._filtering.state
+            )
             nomination = None if made_room is None else made_room.node_name
         code = Code.UNSCHEDULABLE
         if diagnosis.pre_filter is not None:

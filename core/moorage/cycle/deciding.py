@@ -43,6 +43,7 @@ class Cycle:
         `details` asks for the names of the nodes that passed and all their scores.
         """
         times = CycleTimes(self._profile)
+        attempt: Attempt | None = None
         try:
             combined = self._kept.combined(queued.info)
             times.looked_up(found=self._kept.found)
@@ -53,6 +54,7 @@ class Cycle:
             # What was kept for this pod may be half done.
             self._kept.forget()
             self._profile.metrics.flushed("pod_failed")
+            times.failed(attempt)
             return Decision(queued.info, verdict=Verdict.error(str(error)), nomination="")
         times.decided(attempt, decision)
         return decision

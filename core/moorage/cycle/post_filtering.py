@@ -24,6 +24,7 @@ class PostFilters:
 
     def __init__(self, framework: Framework, plan: Plan) -> None:
         self._framework = framework
+        self._metrics = framework.services.metrics.profile(framework.profile_name)
         self._hooks = framework.points["post_filter"]
         self._steps = {step.place: step for step in plan.asked}
 
@@ -32,28 +33,47 @@ class PostFilters:
 
     def make_room(
         self, info: PodInfo, diagnosis: Diagnosis, notes: Callable[[Step], CycleState]
-    ) -> Nomination | None:
+    ) -> tuple[Nomination | None, Code]:
         """Return the first nomination of a node, or what clears one, if anything; fills in the text.
 
-        `notes` gives a plugin's notes on the pod. Raises PluginError where a plugin fails.
+        And what all of it came to: Success, where there is a node, or a refusal. `notes` gives a
+        plugin's notes on the pod. Raises PluginError where a plugin fails.
         """
         said: list[str] = []
         cleared: Nomination | None = None
+        code = Code.UNSCHEDULABLE
         for hook in self._hooks:
             answer = self._ask(hook, info, diagnosis, notes)
             if isinstance(answer, Nomination):
                 if answer.node_name:
-                    return answer
+                    return answer, Code.SUCCESS
                 cleared = answer
             elif answer.code in _LAST_WORD:
                 # It stands for all: what was said before counts no more.
-                said, cleared = list(answer.reasons), None
+                said, cleared, code = list(answer.reasons), None, answer.code
                 break
             said.extend(answer.reasons)
         diagnosis.post_filter = ", ".join(said)
-        return cleared
+        return cleared, code
 
     def _ask(
+        self,
+        hook: Hook,
+        info: PodInfo,
+        diagnosis: Diagnosis,
+        notes: Callable[[Step], CycleState],
+    ) -> Nomination | Verdict:
+        metrics, code = self._metrics, Code.ERROR
+        begun = metrics.clock()
+        try:
+            answer = self._answer(hook, info, diagnosis, notes)
+            code = _code(answer)
+        finally:
+            if metrics.is_sampled:
+                metrics.plugin(hook.plugin, "PostFilter", code.label, metrics.clock() - begun)
+        return answer
+
+    def _answer(
         self,
         hook: Hook,
         info: PodInfo,
@@ -73,3 +93,10 @@ class PostFilters:
             return self._framework.check_verdict(hook, answer)
         except BaseException as error:
             raise self._framework.fault(hook, error) from error
+
+
+def _code(answer: Nomination | Verdict) -> Code:
+    """Say what an answer is: a node is a success, and that there is none is not."""
+    if isinstance(answer, Verdict):
+        return answer.code
+    return Code.SUCCESS if answer.node_name else Code.UNSCHEDULABLE

@@ -125,10 +125,11 @@ class Framework:
 
     def pre_enqueue(self, pod: Pod) -> Verdict:
         """Ask the PreEnqueue plugins in order; return the first refusal, or Success."""
-        clock = self._metrics.clock
+        clock, sampled = self._metrics.clock, self._metrics.gate_is_sampled()
         begun = clock()
         verdict = SUCCESS
         for hook in self.points["pre_enqueue"]:
+            asked = clock()
             before = self._activity.enter(hook.plugin, hook.name, pod_key(pod))
             called = slowness.begin()
             try:
@@ -137,6 +138,9 @@ class Framework:
                 verdict = Verdict.error(str(self.fault(hook, error))).of(hook.plugin)
             self._activity.leave(before)
             slowness.tell_if_slow(self, hook.plugin, hook.name, pod_key(pod), begun=called)
+            if sampled:
+                label = verdict.code.label
+                self._metrics.plugin(hook.plugin, "PreEnqueue", label, clock() - asked)
             if not verdict.is_success:
                 break
         self._metrics.point("PreEnqueue", clock() - begun, verdict.code.label)

@@ -29,7 +29,9 @@ class ProfileMetrics:
         self._families = families
         self._points: dict[tuple[str, str], Observe] = {}
         self._plugins: dict[tuple[str, str, str], Observe] = {}
-        self._cycles = 0
+        self._cycles = self._gates = 0
+        self.is_sampled = False
+        """Whether the plugins are timed, each by itself, in the cycle that is going on."""
         self._algorithm = families.algorithm_seconds.series()
         self._lookup = {
             hinted: (
@@ -42,10 +44,16 @@ class ProfileMetrics:
             )
         }
 
-    def is_sampled(self) -> bool:
-        """Say whether this cycle's plugins are to be timed, each by itself."""
+    def sample(self) -> bool:
+        """Begin a cycle, and say whether its plugins are to be timed, each by itself."""
         self._cycles += 1
-        return not self._cycles % _SAMPLED_ONE_IN
+        self.is_sampled = not self._cycles % _SAMPLED_ONE_IN
+        return self.is_sampled
+
+    def gate_is_sampled(self) -> bool:
+        """Say whether the PreEnqueue plugins are to be timed, each by itself, this time."""
+        self._gates += 1
+        return not self._gates % _SAMPLED_ONE_IN
 
     def point(self, point: str, seconds: float, status: str = "Success") -> None:
         """Note how long an extension point took, and how it ended."""
@@ -78,7 +86,7 @@ class ProfileMetrics:
         self._families.batch_flushed.inc(self.profile, reason)
 
     def decided(self, seconds: float) -> None:
-        """Note how long finding a node took, where one was found."""
+        """Note how long finding a node took, or finding that there is none."""
         self._algorithm.observe(seconds)
 
     def attempted(self, result: str, seconds: float) -> None:
