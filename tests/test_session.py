@@ -408,3 +408,16 @@ def test_hint_that_raises_wakes_the_pod_and_is_logged(caplog: pytest.LogCaptureF
         world.session.nodes.take(added(make_node("n2")))
     assert world.queue.place("p") is Place.ACTIVE
     assert "plugin 'Hinting' (tests) failed in its hint for NodeAdd about pod ns/p" in caplog.text
+
+
+def test_pod_that_waits_for_nodes_is_tried_again_when_taints_of_one_change() -> None:
+    """Whoever refused it, as in kube-scheduler 1.36 (K#109437); the end of a cordon counts too."""
+    world, _ = world_with()
+    world.session.nodes.take(added(make_node("n2", unschedulable=True)))
+    world.session.pods.take(added(make_pod("big", cpu="9")))
+    failed(world)
+    world.clock.now += 20
+    world.session.nodes.take(modified(make_node("n1", labels={"a": "b"})))
+    assert world.queue.place("big") is Place.UNSCHEDULABLE
+    world.session.nodes.take(modified(make_node("n2")))
+    assert world.queue.place("big") is Place.ACTIVE

@@ -27,7 +27,7 @@ from moorage.feed import Feed, InformedFeed, NamespaceFeed, NodeFeed, PodFeed
 from moorage.feed.watched import Watched, watched_kinds
 from moorage.framework import slowness
 from moorage.framework.handle import Services
-from moorage.framework.hints import EventHint
+from moorage.framework.hints import EventHint, with_taint_changes
 from moorage.framework.informing import Informer
 from moorage.framework.profile import Framework
 from moorage.framework.queued_pod import QueuedPod
@@ -445,7 +445,9 @@ class _QueueSide:
     @property
     def hints(self) -> Mapping[str, tuple[EventHint, ...]]:
         added = ClusterEvent(EventResource.NODE, ActionType.ADD)
-        return {**self._framework.hints, _NO_NODES: (EventHint(added),)}
+        registered = self._framework.hints
+        hints = {plugin: with_taint_changes(registered[plugin]) for plugin in registered}
+        return {**hints, _NO_NODES: (EventHint(added),)}
 
 
 def _request(verdict: Verdict) -> RequeueRequest:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
+from functools import reduce
+from operator import or_
 from typing import Any, NamedTuple
 
-from moorage.model.events import ClusterEvent
+from moorage.model.events import ActionType, ClusterEvent, EventResource
 from moorage.model.pods import Pod
 
-__all__ = ["EventHint", "HintFunction", "QueueingHint"]
+__all__ = ["EventHint", "HintFunction", "QueueingHint", "with_taint_changes"]
+
+_TAINT_CHANGED = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 
 
 class QueueingHint(Enum):
@@ -34,3 +38,18 @@ class EventHint(NamedTuple):
 
     event: ClusterEvent
     hint: HintFunction | None = None
+
+
+def with_taint_changes(hints: Iterable[EventHint]) -> tuple[EventHint, ...]:
+    """Return a plugin's hints; where it waits for new nodes, for changed taints of any node too.
+
+    Not where it registered changed taints itself. kube-scheduler 1.36 does so for every plugin: a
+    node that came tainted was once told of to nobody until its taints were gone (K#109437). 1.37
+    no longer does.
+    """
+    hints = tuple(hints)
+    actions = (hint.event.action for hint in hints if hint.event.resource == EventResource.NODE)
+    of_nodes = reduce(or_, actions, ActionType(0))
+    if ActionType.ADD in of_nodes and ActionType.UPDATE_NODE_TAINT not in of_nodes:
+        return (*hints, EventHint(_TAINT_CHANGED))
+    return hints
