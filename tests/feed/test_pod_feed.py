@@ -295,3 +295,53 @@ def test_pod_that_loses_its_node_is_queued_again(world: World) -> None:
     world.session.pods.take(listed(make_pod("p")))
     assert world.cluster.pod_count == 0
     assert world.queue.place("p") is Place.ACTIVE
+
+
+# What the metrics call it
+
+
+def events_of(world: World, *steps: tuple[str, Pod]) -> list[str]:
+    """Take pods in or out, one after another; return the events that the last one was."""
+    heard: list[str] = []
+    world.session.pods.on_event = lambda _, event: heard.append(event)
+    for kind, pod in steps:
+        heard.clear()
+        world.session.pods.take({"+": added, "~": modified, "-": deleted}[kind](pod))
+    return heard
+
+
+def test_update_of_a_pod_on_a_node_is_an_event_though_it_wakes_nobody(world: World) -> None:
+    """kube-scheduler takes it into its cache; what changed is told besides."""
+    steps = ("+", make_pod("p", node="n1")), ("~", make_pod("p", node="n1", phase="Running"))
+    assert events_of(world, *steps) == ["AssignedPodUpdate"]
+    more = ("~", make_pod("p", node="n1", labels={"a": "b"}, cpu="500m"))
+    assert events_of(world, more) == [
+        "AssignedPodUpdate",
+        "AssignedPodUpdatePodLabel",
+        "AssignedPodUpdatePodScaleDown",
+    ]
+
+
+def test_update_of_a_waiting_pod_is_told_with_what_changed(world: World) -> None:
+    """A status alone changes nothing that a plugin could wait for."""
+    steps = ("+", make_pod("p")), ("~", make_pod("p", nominated="n1"))
+    assert events_of(world, *steps) == ["UnschedulablePodUpdate"]
+    assert events_of(world, ("~", make_pod("p", labels={"a": "b"}))) == [
+        "UnschedulablePodUpdate",
+        "UnschedulablePodUpdatePodLabel",
+    ]
+
+
+def test_binding_takes_a_waiting_pod_away_and_adds_one_to_a_node(world: World) -> None:
+    """Two events for kube-scheduler; a pod of another's adds one alone."""
+    steps = ("+", make_pod("p")), ("~", make_pod("p", node="n1"))
+    assert set(events_of(world, *steps)) == {"UnschedulablePodDelete", "AssignedPodAdd"}
+    assert events_of(world, ("+", make_pod("q", node="n1"))) == ["AssignedPodAdd"]
+    theirs = make_pod("r", profile="other"), make_pod("r", profile="other", node="n1")
+    assert events_of(world, ("+", theirs[0]), ("~", theirs[1])) == ["AssignedPodAdd"]
+
+
+def test_waiting_pod_that_gives_up_its_node_is_deleted_and_no_more(world: World) -> None:
+    """That others may have its room is no event of its own."""
+    steps = ("+", make_pod("p", nominated="n1")), ("-", make_pod("p"))
+    assert events_of(world, *steps) == ["UnschedulablePodDelete"]

@@ -30,8 +30,8 @@ class Feed(ABC, Generic[T]):
 
     _queue: SchedulingQueue
     on_event: Callable[[float, str], None] | None = None
-    _event = ""
-    """What the object that is being taken in meant; set by those who know."""
+    _events: tuple[str, ...] = ()
+    """What the object that is being taken in meant, by `_mean`."""
 
     def take(self, batch: Batch[T]) -> None:
         """Bring everything up to date with a batch; O(changes), or O(objects) for a new list."""
@@ -93,9 +93,11 @@ class Feed(ABC, Generic[T]):
         self._measure(begun)
 
     def _measure(self, begun: float) -> None:
-        if self._event and self.on_event is not None:
-            self.on_event(time.perf_counter() - begun, self._event)
-        self._event = ""
+        if self._events and self.on_event is not None:
+            seconds = time.perf_counter() - begun
+            for event in self._events:
+                self.on_event(seconds, event)
+        self._events = ()
 
     def _log(self, error: Exception, identity: Hashable) -> None:
         what = f"{type(self).__name__} cannot take in {identity}"
@@ -106,13 +108,14 @@ class Feed(ABC, Generic[T]):
         event: ClusterEvent,
         old: Any,  # noqa: ANN401 - any API object
         new: Any,  # noqa: ANN401 - any API object
-        *,
-        besides: str = "",
-        at_most: int | None = None,
     ) -> None:
         """Tell the queue what happened, and remember it as what the object meant."""
-        self._event = event.label
-        self._queue.move(event, old, new, besides=besides, at_most=at_most)
+        self._mean(*event.labels)
+        self._queue.move(event, old, new)
+
+    def _mean(self, *events: str) -> None:
+        """Remember what the object that is being taken in means, for the metrics."""
+        self._events = tuple(dict.fromkeys((*self._events, *events)))
 
     def newest(self, identity: Hashable) -> T | None:  # noqa: ARG002 - for feeds that know
         """Return the newest version that was taken in, by feeds that never go back."""

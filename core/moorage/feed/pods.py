@@ -34,6 +34,7 @@ _DELETED = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
 _WAITING_ADDED = "UnschedulablePodAdd"
 _WAITING_UPDATED = "UnschedulablePodUpdate"
 _WAITING_DELETED = "UnschedulablePodDelete"
+_ASSIGNED_UPDATED = "AssignedPodUpdate"
 
 
 class PodFeed(Feed[Pod]):
@@ -131,6 +132,7 @@ class PodFeed(Feed[Pod]):
 
     def _update_assigned(self, before: PodInfo, info: PodInfo) -> None:
         self._cluster.add_pod(info)
+        self._mean(_ASSIGNED_UPDATED)
         changes = pod_changes(before, info)
         if changes:
             event = ClusterEvent(EventResource.ASSIGNED_POD, changes)
@@ -143,10 +145,11 @@ class PodFeed(Feed[Pod]):
                 self.unserved[name] += 1
             return
         if before is None:
-            self._event = _WAITING_ADDED
+            self._mean(_WAITING_ADDED)
             self._queue.add(info)
             return
-        self._event = _WAITING_UPDATED
+        changes = ClusterEvent(EventResource.UNSCHEDULED_POD, pod_changes(before, info))
+        self._mean(_WAITING_UPDATED, *changes.labels)
         assumed = self._cluster.is_assumed(info.uid)
         if assumed and self._queue.place(info.uid) is not Place.IN_FLIGHT:
             # Bound by us, told before the binding was: it must not come back into the queue.
@@ -164,7 +167,6 @@ class PodFeed(Feed[Pod]):
                 self._end_assumed(info)
 
     def _drop_waiting(self, info: PodInfo) -> None:
-        self._event = _WAITING_DELETED
         in_flight = self._queue.place(info.uid) is Place.IN_FLIGHT
         expected = self._queue.nominator.node_of(info.uid)
         self._leave_queue(info)
@@ -212,7 +214,7 @@ class PodFeed(Feed[Pod]):
         Hints look at pods on nodes, so that it is told as if the pod had been on this one. Where it
         was expected there and no more, pods that are more important did not leave it any room.
         """
-        self._tell(
+        self._queue.move(
             _DELETED,
             info.on_node(node_name).pod,
             None,
@@ -228,6 +230,7 @@ class PodFeed(Feed[Pod]):
             if not self.unserved[name]:
                 del self.unserved[name]
             return
+        self._mean(_WAITING_DELETED)
         self._queue.delete(info)
         waiting = self._waiting.get(info.uid)
         if waiting is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Flag, StrEnum, auto
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = ["ALL", "ActionType", "ClusterEvent", "EventResource", "describes"]
@@ -90,6 +91,19 @@ class ClusterEvent(NamedTuple):
         if ActionType.UPDATE_OTHER in self.action:
             return f"{self.resource}Update"
         return self.resource + "".join(word.capitalize() for word in first.split("_"))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What metrics call each of its actions; an update of any kind is one."""
+        return _labels(self)
+
+
+@lru_cache(maxsize=1024)
+def _labels(event: ClusterEvent) -> tuple[str, ...]:
+    """Return the labels of an event, of which every pod that comes or goes has some."""
+    if ActionType.UPDATE_OTHER in event.action:
+        return (event.label,)
+    return tuple(ClusterEvent(event.resource, action).label for action in event.action)
 
 
 ALL = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
