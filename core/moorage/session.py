@@ -31,7 +31,7 @@ from moorage.framework.hints import EventHint, with_taint_changes
 from moorage.framework.informing import Informer
 from moorage.framework.profile import Framework
 from moorage.framework.queued_pod import QueuedPod
-from moorage.framework.requeue import RequeueRequest
+from moorage.framework.requeue import NO_NODES, RequeueRequest
 from moorage.framework.verdict import Code, Verdict
 from moorage.model.events import ActionType, ClusterEvent, EventResource
 from moorage.model.pod_info import PodInfo
@@ -47,9 +47,6 @@ _logger = logging.getLogger(__name__)
 
 NOT_READY = "NotReadyForScheduling"
 """The reason of a pod that PreEnqueue holds back; the name is that of KEP-5501."""
-
-_NO_NODES = "(no nodes)"
-"""Stands for a plugin where there was no node that any could refuse; a node that comes helps."""
 
 _DELETED = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
 
@@ -336,7 +333,7 @@ class Session:
         if decision.diagnosis is not None and decision.verdict.is_rejection:
             refusing = decision.diagnosis.rejecting_plugins
             if not len(decision.diagnosis.nodes):
-                refusing |= {_NO_NODES}
+                refusing |= {NO_NODES}
             request = RequeueRequest(
                 decision.verdict.code, refusing, decision.diagnosis.pending_plugins
             )
@@ -447,7 +444,7 @@ class _QueueSide:
         added = ClusterEvent(EventResource.NODE, ActionType.ADD)
         registered = self._framework.hints
         hints = {plugin: with_taint_changes(registered[plugin]) for plugin in registered}
-        return {**hints, _NO_NODES: (EventHint(added),)}
+        return {**hints, NO_NODES: (EventHint(added),)}
 
 
 def _request(verdict: Verdict) -> RequeueRequest:

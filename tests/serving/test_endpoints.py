@@ -153,6 +153,15 @@ async def test_metrics_are_those_of_the_session(place: Place) -> None:
         assert line in lines, line
 
 
+async def test_pod_that_waits_for_nodes_is_not_counted_for_a_plugin(place: Place) -> None:
+    """None refused it."""
+    place.session.pods.take(added(make_pod("a")))
+    place.session.attempt()
+    _, text = await place.get("/metrics")
+    assert 'scheduler_pending_pods{queue="unschedulable"} 1.0' in text
+    assert "\nscheduler_unschedulable_pods{" not in text
+
+
 async def test_extension_points_are_measured(place: Place) -> None:
     """Each with its outcome."""
     session = place.session

@@ -6,7 +6,10 @@ from typing import NamedTuple, Self
 
 from moorage.framework.verdict import Code
 
-__all__ = ["RequeueRequest"]
+__all__ = ["NO_NODES", "RequeueRequest"]
+
+NO_NODES = "(no nodes)"
+"""Stands for a plugin where there was no node that any could refuse; a node that comes helps."""
 
 
 class RequeueRequest(NamedTuple):

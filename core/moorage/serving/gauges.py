@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from moorage.cache.cluster import ClusterCache
+from moorage.framework.requeue import NO_NODES
 from moorage.metrics import Metrics
 from moorage.queueing import Place, SchedulingQueue
 
@@ -32,7 +33,11 @@ def read_gauges(
 
     def unschedulable() -> Mapping[tuple[str, ...], float]:
         counts = queue.refused_counts()
-        return {(plugin, profile): count for (profile, plugin), count in counts.items()}
+        return {
+            (plugin, profile): count
+            for (profile, plugin), count in counts.items()
+            if plugin != NO_NODES
+        }
 
     families.pending.read_from(pending)
     families.unschedulable.read_from(unschedulable)
