@@ -235,6 +235,21 @@ def test_waiting_pod_holds_its_node_until_its_time_is_over() -> None:
     assert verdict.message == "rejected due to timeout after waiting 1m30s at plugin A"
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.25, "250ms"), (0.0015, "1.5ms"), (1.5, "1.5s"), (600, "10m0s")],
+)
+def test_time_that_a_pod_waited_is_worded_as_in_go(seconds: float, text: str) -> None:
+    """In units that suit it, below a second too."""
+    world, _ = world_with("p", answers={"A.permit": moorage.Verdict.wait(seconds)})
+    waiting = reserved(world).waiting
+    assert waiting is not None
+    world.clock.now += seconds
+    world.session.tick()
+    assert waiting.verdict is not None
+    assert waiting.verdict.message == f"rejected due to timeout after waiting {text} at plugin A"
+
+
 def test_nobody_waits_longer_than_a_quarter_of_an_hour() -> None:
     """Whatever a plugin says, as in kube-scheduler."""
     world, _ = world_with("p", answers={"A.permit": moorage.Verdict.wait(86400)})

@@ -343,7 +343,7 @@ async def test_permit_that_nobody_answers_ends_by_the_clock(cluster: Cluster) ->
     async with cluster.running(cluster.runner(Gate=plugin)):
         await eventually(lambda: cluster.condition("p"))
     assert cluster.condition("p")["message"] == (
-        "0/1 nodes are available: 1 rejected due to timeout after waiting 0.1s at plugin Gate."
+        "0/1 nodes are available: 1 rejected due to timeout after waiting 100ms at plugin Gate."
     )
 
 

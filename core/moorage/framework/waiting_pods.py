@@ -102,7 +102,10 @@ class WaitingPods:
 
 
 def _in_go(seconds: float) -> str:
-    """Write a duration as Go does: ``10s``, ``1m30s``, ``1h0m0s``."""
+    """Write a duration as Go does: ``10s``, ``1m30s``, ``1h0m0s``, ``250ms``, ``1.5µs``."""
+    for unit, prefix in ((1e-6, "n"), (1e-3, "µ"), (1.0, "m")):
+        if 0 < seconds < unit:
+            return f"{seconds / unit * 1000:g}{prefix}s"
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(int(minutes), 60)
     if hours:
