@@ -264,6 +264,22 @@ async def test_conflict_with_our_own_binding_is_success(
     await bind_p(client, naps)
 
 
+@pytest.mark.parametrize(
+    "found",
+    [pod(node="n2"), pod(uid="other", node="n1"), pod()],
+    ids=["elsewhere", "other", "free"],
+)
+async def test_conflict_with_another_is_said_as_the_server_says_it(
+    server: FakeServer, client: ApiClient, naps: Naps, found: dict[str, Any]
+) -> None:
+    """It is what people know from kube-scheduler."""
+    sentence = 'pod p is already assigned to node "n2"'
+    server.on("POST", f"{POD}/binding", server.refuse(409, "Conflict", sentence))
+    server.on("GET", POD, server.json(found))
+    with pytest.raises(ApiError, match=sentence):
+        await bind_p(client, naps)
+
+
 async def test_refused_binding_is_raised_without_a_read(
     server: FakeServer, client: ApiClient, naps: Naps
 ) -> None:

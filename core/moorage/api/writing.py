@@ -214,17 +214,23 @@ async def _settle(
     unbound: Exception,
     sleep: Callable[[float], Awaitable[None]],
 ) -> None:
-    """Return if the pod is on the node by now, raise `unbound` if it is on none."""
+    """Return if the pod is on the node by now, raise `unbound` if it is on none.
+
+    Also where the server has refused, in its own words, and it was not our binding that was there.
+    """
     pod = await _read_pod(client, body, sleep)
     meta, node = body["metadata"], body["target"]["name"]
-    if pod.metadata.uid != meta["uid"]:
+    is_ours = pod.metadata.uid == meta["uid"]
+    if is_ours and pod.spec.node_name == node:
+        return
+    if isinstance(unbound, ApiError) and unbound.code == HTTPStatus.CONFLICT:
+        raise unbound
+    if not is_ours:
         raise ApiError(
             f"pod {meta['namespace']}/{meta['name']} was replaced by another of the same name",
             code=HTTPStatus.CONFLICT,
             reason="Conflict",
         )
-    if pod.spec.node_name == node:
-        return
     if not pod.spec.node_name:
         raise unbound
     raise ApiError(
