@@ -172,6 +172,18 @@ async def test_resources_that_stand_for_devices(cluster: Cluster) -> None:
     assert "1 cannot allocate all claims" in cluster.condition(other)["message"]
 
 
+async def test_claims_made_for_resources_are_counted(cluster: Cluster) -> None:
+    """Also those that the API server refused."""
+    devices(cluster, "g0")
+    resources = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
+    cluster.pod("p", containers=[{"name": "c", "image": "i", "resources": resources}])
+    cluster.proxy.refuse("POST", "/resourceclaims", 403, "Forbidden")
+    runner = await cluster.until_idle(**PLUGINS)
+    assert cluster.node_of("p") == "n1"
+    counted = runner.session.services.metrics.scheduling.claims_created
+    assert (counted.value("failure"), counted.value("success")) == (1, 1)
+
+
 async def test_lost_answer_is_found_out_by_reading(cluster: Cluster) -> None:
     """A 500 tells nothing; the claim is read, and written again."""
     devices(cluster, "g0")

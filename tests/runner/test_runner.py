@@ -270,6 +270,22 @@ async def test_refused_binding_is_tried_again(cluster: Cluster) -> None:
     assert len(cluster.proxy.bodies("POST", "/pods/p/binding")) == 2
 
 
+async def test_refused_binding_is_said_in_the_words_of_kube_scheduler(cluster: Cluster) -> None:
+    """In condition and Event alike, without calling it the plugin's fault."""
+    cluster.node("n1")
+    cluster.pod("p")
+    cluster.proxy.refuse("POST", "/pods/p/binding", 409, "Conflict")
+    await cluster.until_idle()
+    patch = cluster.proxy.bodies("PATCH", "/pods/p/status")[0]
+    (condition,) = patch["status"]["conditions"]
+    assert condition["reason"] == "SchedulerError"
+    refusal = "/pods/p/binding is refused by this test"
+    assert condition["message"] == f'running Bind plugin "Bind": {refusal}'
+    events = {event["reason"]: event for event in cluster.store.list("events")}
+    assert events["FailedScheduling"]["message"] == condition["message"]
+    assert events["FailedScheduling"]["type"] == "Warning"
+
+
 async def test_pod_bound_by_a_neighbour_is_dropped(cluster: Cluster) -> None:
     """A conflict is found out by reading; the pod is where the other put it."""
     cluster.node("n1")

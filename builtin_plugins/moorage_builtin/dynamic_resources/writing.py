@@ -160,9 +160,14 @@ class Writer:
     ) -> ResourceClaim:
         """Create the claim for a pod's resources, allocate it, and tell the kubelet of it."""
         name = pod.metadata.name
-        made = await create_claim(
-            self._handle.client, allocated.claim, generate_name=f"{name}-extended-resources-"
-        )
+        created, status = self._handle.metrics.scheduling.claims_created, "failure"
+        try:
+            made = await create_claim(
+                self._handle.client, allocated.claim, generate_name=f"{name}-extended-resources-"
+            )
+            status = "success"
+        finally:
+            created.inc(status)
         written.append(made)
         now = self._handle.wall()
         full = await self._change(made, pod, allocated.allocation, now)

@@ -202,6 +202,11 @@ class SchedulingMetrics:
         self.pending_api_calls = Gauge(
             "scheduler_pending_async_api_calls", "Writes about pods that wait.", "call_type"
         )
+        self.claims_created = Counter(
+            "scheduler_resourceclaim_creates_total",
+            "Claims made for pods that ask for extended resources of devices, by success or failure.",
+            "status",
+        )
 
     def api_call(self, kind: str, seconds: float, *, failed: bool) -> None:
         """Note a write about a pod; `kind` as in ``call_type``: ``pod_binding``."""
