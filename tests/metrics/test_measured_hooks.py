@@ -86,6 +86,12 @@ def test_without_nodes_nobody_is_asked() -> None:
     assert families(world).attempts.value("unschedulable", PROFILE) == 1
 
 
+def test_gate_that_refuses_is_a_success_of_its_point() -> None:
+    """A kube-scheduler 1.36 was recorded with a gated pod, and no other outcome."""
+    world = attempted(pre_enqueue=lambda _: moorage.Verdict.unresolvable("not yet"))
+    assert outcomes(world) == {"PreEnqueue": "Success"}
+
+
 @pytest.mark.parametrize(
     ("answer", "status"),
     [

@@ -224,6 +224,24 @@ async def test_a_pod_whose_claim_is_not_bound_in_time_is_tried_again(alone: Clus
     assert len(alone.proxy.bodies("PATCH", "/persistentvolumes/v")) == 1
 
 
+async def test_claim_that_is_not_bound_in_time_counts_as_a_fault(alone: Cluster) -> None:
+    """Of binding; one that is bound does not count."""
+    alone.node("n0", labels={HOST: "n0"})
+    storage_class(alone, "kubernetes.io/no-provisioner")
+    volume(alone, "v", "n0")
+    claim(alone, "c")
+    pod(alone, "p", "c")
+    runner = alone.runner(VolumeBinding=Hasty)
+
+    async with alone.running(runner):
+        await eventually(lambda: alone.condition("p").get("reason") == "SchedulerError")
+        finish(alone, "c", "v")
+        await eventually(lambda: alone.node_of("p") == "n0")
+
+    counted = runner.session.services.metrics.scheduling.volume_errors
+    assert [counted.value(one) for one in ("predicate", "assume", "bind")] == [0, 0, 1]
+
+
 @pytest.mark.parametrize(
     ("annotations", "problem"),
     [

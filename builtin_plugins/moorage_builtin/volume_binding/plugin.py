@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +74,8 @@ class VolumeBinding(moorage.Plugin):
     @moorage.hookimpl
     def filter_nodes(self, state: moorage.CycleState, nodes: moorage.NodesView) -> NDArray[np.int8]:
         """Return (n,) codes, each the sum of the reasons that speak against a node."""
-        return find_volumes(state["claims"], nodes, self._ledger).codes
+        with self._counting("predicate"):
+            return find_volumes(state["claims"], nodes, self._ledger).codes
 
     @moorage.hookimpl
     def explain(self, code: int) -> moorage.Verdict:
@@ -109,13 +111,14 @@ class VolumeBinding(moorage.Plugin):
             reasons = () if found is None else reasons_of(int(found.codes[0]))
             return moorage.Verdict.unschedulable(*reasons)
         try:
-            state["promised"] = promise_volumes(
-                self._ledger,
-                [(volume.metadata.name, claim) for volume, claim in found.bindings(0)],
-                found.to_provision(0),
-                node_name=node_name,
-                holder=pod.metadata.uid,
-            )
+            with self._counting("assume"):
+                state["promised"] = promise_volumes(
+                    self._ledger,
+                    [(volume.metadata.name, claim) for volume, claim in found.bindings(0)],
+                    found.to_provision(0),
+                    node_name=node_name,
+                    holder=pod.metadata.uid,
+                )
         except ValueError as error:
             return moorage.Verdict.error(str(error))
         return None
@@ -137,14 +140,15 @@ class VolumeBinding(moorage.Plugin):
     ) -> moorage.Verdict | None:
         """Write what was promised, and wait until the volume controller has bound all claims."""
         try:
-            await bind_volumes(
-                self.handle,
-                self._ledger,
-                state["promised"],
-                pod=pod,
-                node_name=node_name,
-                seconds=self.args.bind_timeout_seconds,
-            )
+            with self._counting("bind"):
+                await bind_volumes(
+                    self.handle,
+                    self._ledger,
+                    state["promised"],
+                    pod=pod,
+                    node_name=node_name,
+                    seconds=self.args.bind_timeout_seconds,
+                )
         except BindingFailedError as error:
             return moorage.Verdict.error(str(error))
         # From here on the claims themselves say what they have.
@@ -155,3 +159,12 @@ class VolumeBinding(moorage.Plugin):
     def events_to_register(self) -> list[moorage.EventHint]:
         """Come back when claims, volumes, classes, room or nodes change."""
         return Requeueing(self.handle.storage).hints()
+
+    @contextmanager
+    def _counting(self, operation: str) -> Iterator[None]:
+        """Count what goes wrong in an operation."""
+        try:
+            yield
+        except Exception:
+            self.handle.metrics.scheduling.volume_errors.inc(operation)
+            raise

@@ -202,6 +202,12 @@ class SchedulingMetrics:
         self.pending_api_calls = Gauge(
             "scheduler_pending_async_api_calls", "Writes about pods that wait.", "call_type"
         )
+        self.volume_errors = Counter(
+            "scheduler_volume_scheduling_stage_error_total",
+            "Faults with the volumes of a pod: while nodes were filtered (predicate), volumes "
+            "promised (assume), or claims bound (bind).",
+            "operation",
+        )
         self.claims_created = Counter(
             "scheduler_resourceclaim_creates_total",
             "Claims made for pods that ask for extended resources of devices, by success or failure.",
