@@ -118,7 +118,7 @@ class Ledger:
 
     def _count(self, queued: QueuedPod, source: Place, to: Place) -> None:
         """Count a pod for those who refused it, from its failed attempt to its next one."""
-        if to in {Place.IN_FLIGHT, Place.OUTSIDE}:
+        if to is Place.IN_FLIGHT or to is Place.OUTSIDE:  # faster than a set, for every pod
             self.refusals.forget(queued)
             return
         if source is Place.IN_FLIGHT:
