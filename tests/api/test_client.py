@@ -148,6 +148,14 @@ async def test_refused_connection_is_unreachable() -> None:
     assert str(caught.value).startswith(f"cannot reach GET {url}/version: connection refused;")
 
 
+async def test_a_request_after_the_end_is_unreachable(server: FakeServer) -> None:
+    """Whoever still asks when the process winds down is told so, as of a server that is gone."""
+    async with ApiClient(Connection.to_url(server.url)) as client:
+        pass
+    with pytest.raises(UnreachableError, match="the connection was closed meanwhile"):
+        await client.request("GET", "/x")
+
+
 async def test_unknown_host_is_unreachable() -> None:
     """A name that does not resolve is named."""
     async with ApiClient(Connection.to_url("http://no-such-host.invalid:1")) as client:

@@ -18,7 +18,7 @@ import msgspec
 
 from moorage.api import faults
 from moorage.api.gate import GatedBody
-from moorage.errors import ApiError, NotLeadingError
+from moorage.errors import ApiError, NotLeadingError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -114,10 +114,9 @@ class ApiClient:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close all connections."""
+        """Close all connections; a request from now on cannot arrive."""
         if self._session is not None:
             await self._session.close()
-            self._session = None
             if self.metrics is not None:
                 self.metrics.client.closed()
 
@@ -231,6 +230,8 @@ class ApiClient:
     async def _send(self, request: _Request, credentials: Credentials) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("an ApiClient is used inside `async with`")
+        if self._session.closed:
+            raise UnreachableError(f"{credentials.server}: the connection was closed meanwhile")
         headers = {"Accept": JSON}
         if request.data is not None:
             headers["Content-Type"] = request.content_type
