@@ -101,7 +101,7 @@ async def test_binding_twice_is_a_conflict(cluster: ApiClient) -> None:
     target: dict[str, Any] = {"namespace": "default", "name": "p"}
     uid = listed.items[0].metadata.uid
     await bind(cluster, **target, uid=uid, node="n1")
-    with pytest.raises(ApiError, match="on node n1") as caught:
+    with pytest.raises(ApiError, match='already assigned to node "n1"') as caught:
         await bind(cluster, **target, uid=uid, node="n2")
     assert caught.value.code == 409
 
