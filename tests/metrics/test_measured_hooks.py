@@ -95,14 +95,15 @@ def test_gate_that_refuses_is_a_success_of_its_point() -> None:
 @pytest.mark.parametrize(
     ("answer", "status"),
     [
-        (None, "Unschedulable"),
-        (moorage.Nomination("n1"), "Success"),
-        (moorage.Nomination(""), "Unschedulable"),
-        (moorage.Verdict.unschedulable("no"), "Unschedulable"),
-        (moorage.Verdict.unresolvable("never"), "UnschedulableAndUnresolvable"),
-        (moorage.Verdict.error("lost"), "Error"),
+        pytest.param(None, "Unschedulable", id="nothing"),
+        pytest.param(moorage.Nomination("n1"), "Success", id="a-node"),
+        pytest.param(moorage.Nomination(""), "Unschedulable", id="no-node"),
+        pytest.param(moorage.Verdict.unschedulable("no"), "Unschedulable", id="a-refusal"),
+        pytest.param(
+            moorage.Verdict.unresolvable("never"), "UnschedulableAndUnresolvable", id="for-good"
+        ),
+        pytest.param(moorage.Verdict.error("lost"), "Error", id="an-error"),
     ],
-    ids=str,
 )
 def test_post_filter_ends_as_its_plugins_say(answer: object, status: str) -> None:
     """A node is a success; the last word stands for all."""
