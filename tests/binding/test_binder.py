@@ -235,7 +235,7 @@ async def test_post_bind_changes_nothing(caplog: pytest.LogCaptureFixture) -> No
     with caplog.at_level(logging.ERROR):
         await case.binder.post_bind(case.reserve())
     assert case.log == ["A.post_bind", "B.post_bind"]
-    assert "plugin 'A' (tests) raised in post_bind: KeyError: 'lost'" in caplog.text
+    assert "plugin 'A' (tests) raised in post_bind: KeyError: 'lost' (pod ns/p0)" in caplog.text
 
 
 async def test_plain_hook_that_hangs_holds_up_its_pod_alone() -> None:

@@ -80,7 +80,7 @@ class Binder:
             try:
                 await self._call(hook, reservation)
             except BaseException as error:  # noqa: BLE001 - the pod is bound; the others are told all the same
-                log_fault(_logger, error, str(reservation.framework.fault(hook, error)))
+                log_fault(_logger, error, reservation.worded(hook, error))
             reservation.timed(hook, SUCCESS, asked)
         metrics.point("PostBind", metrics.clock() - begun)
 

@@ -158,6 +158,10 @@ class Reservation:
             seconds = metrics.clock() - begun
             metrics.plugin(hook.plugin, POINT_LABELS[hook.name], verdict.code.label, seconds)
 
+    def worded(self, hook: Hook, error: BaseException) -> str:
+        """Say what went wrong in a hook that nobody answers for, and with which pod."""
+        return f"{self.framework.fault(hook, error)} (pod {self.info.key})"
+
     def arguments(self, hook: Hook) -> tuple[object, ...]:
         """Return what a hook of these points is called with."""
         return self.states[hook.place], self.info.pod, self.node_name
@@ -171,7 +175,7 @@ class Reservation:
             hook.call(*self.arguments(hook))
             slowness.tell_if_slow(framework, hook.plugin, hook.name, self.info.key, begun=begun)
         except BaseException as error:  # noqa: BLE001 - the others are asked all the same
-            log_fault(_logger, error, str(framework.fault(hook, error)))
+            log_fault(_logger, error, self.worded(hook, error))
         activity.leave(before)
         self.timed(hook, SUCCESS, counted)
 
