@@ -10,6 +10,7 @@ sum for cpu, memory and huge pages (KEP-2837); overhead is added last (KEP-688).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from moorage.model.pods import Container, Pod
@@ -29,8 +30,10 @@ DEFAULT_MEMORY = 200 * 1024 * 1024
 """Bytes that scoring reckons for a container without a memory request."""
 
 _Amounts = dict[str, int]
+_Pairs = tuple[tuple[str, int], ...]
 _DEFAULTS = {"cpu": DEFAULT_MILLI_CPU, "memory": DEFAULT_MEMORY * 1000}
 """The same in thousandths."""
+_NOTHING: Mapping[str, int] = {}
 
 
 class Requests(NamedTuple):
@@ -53,29 +56,17 @@ class Requests(NamedTuple):
         return dict(self.amounts).get(resource, 0)
 
 
-_interned: dict[Requests, Requests] = {}
-_MOST_INTERNED = 65536
-
-
 def pod_requests(pod: Pod) -> Requests:
     """Reckon a pod's requests; raises `InvalidQuantityError` for a text that is no quantity."""
-    real = _total(pod, {})
-    missing = _DEFAULTS
-    if _has_pod_level_requests(pod):
-        missing = {name: amount for name, amount in _DEFAULTS.items() if name not in real}
-    reckoned = _total(pod, missing) if missing else real
-    scoring = reckoned
-    if _has_pod_level_requests(pod):
-        scoring = _total(pod, _DEFAULTS, pod_level=False)
-    found = Requests(
-        tuple(sorted(real.items())),
-        reckoned.get("cpu", 0),
-        reckoned.get("memory", 0),
-        tuple(sorted(scoring.items())),
+    spec, resized = pod.spec, _resized(pod)
+    return _reckoned(
+        _Asked(
+            tuple([_amounts(container, resized) for container in spec.containers]),
+            tuple([_init_amounts(container, resized) for container in spec.init_containers]),
+            () if spec.resources is None else _pod_level(pod, spec.resources.requests),
+            _thousandths(spec.overhead) if spec.overhead else (),
+        )
     )
-    if len(_interned) >= _MOST_INTERNED:
-        _interned.clear()
-    return _interned.setdefault(found, found)
 
 
 def amounts_of(quantities: Mapping[str, str]) -> _Amounts:
@@ -86,54 +77,94 @@ def amounts_of(quantities: Mapping[str, str]) -> _Amounts:
     }
 
 
-def _total(pod: Pod, missing: Mapping[str, int], *, pod_level: bool = True) -> _Amounts:
-    """Reckon in thousandths, and round the sum: two halves of a byte are one byte."""
-    spec, status = pod.spec, pod.status
-    total = _containers(pod, missing)
-    if pod_level and spec.resources is not None and _has_pod_level_requests(pod):
-        wanted = _thousandths(spec.resources.requests)
-        counts = wanted
-        if status.resources is not None:
-            actual, given = status.resources.requests, status.allocated_resources
-            counts = _effective(wanted, actual, given, infeasible=_resize_is_infeasible(pod))
-        total.update({name: counts.get(name, 0) for name in wanted if _is_pod_level(name)})
-    if spec.overhead:
-        _add(total, _thousandths(spec.overhead))
+class _Asked(NamedTuple):
+    """What a pod asks for in thousandths: of each container, and of each init one, if a sidecar.
+
+    Hashable: most pods ask for what others asked for before, and are not reckoned again.
+    """
+
+    containers: tuple[_Pairs, ...]
+    init_containers: tuple[tuple[_Pairs, bool], ...]
+    pod_level: _Pairs
+    overhead: _Pairs
+
+
+@lru_cache(maxsize=16384)
+def _reckoned(asked: _Asked) -> Requests:
+    real = _total(asked)
+    if asked.pod_level:
+        nonzero = _total(asked, {name: _DEFAULTS[name] for name in _DEFAULTS.keys() - real.keys()})
+        scoring = _total(asked._replace(pod_level=()), _DEFAULTS)
+    else:
+        nonzero = scoring = _total(asked, _DEFAULTS)
+    return Requests(
+        tuple(sorted(real.items())),
+        nonzero.get("cpu", 0),
+        nonzero.get("memory", 0),
+        tuple(sorted(scoring.items())),
+    )
+
+
+def _total(asked: _Asked, missing: Mapping[str, int] = _NOTHING) -> _Amounts:
+    """Add up, and round the sum: two halves of a byte are one byte.
+
+    `missing` is what a container counts for that does not ask for a resource.
+    """
+    total = _of_containers(asked, missing)
+    total.update(asked.pod_level)
+    _add(total, dict(asked.overhead))
     return {
         name: min(amount if name == "cpu" else -(-amount // 1000), LARGEST_INT64)
         for name, amount in total.items()
     }
 
 
-def _containers(pod: Pod, missing: Mapping[str, int]) -> _Amounts:
-    resized = _resized(pod)
+def _of_containers(asked: _Asked, missing: Mapping[str, int]) -> _Amounts:
     total: _Amounts = {}
-    for container in pod.spec.containers:
-        _add(total, {**missing, **_one(container, resized)})
-    if not pod.spec.init_containers:
-        return total
+    for own in asked.containers:
+        _add(total, {**missing, **dict(own)})
     sidecars: _Amounts = {}
     minimum: _Amounts = {}
-    for container in pod.spec.init_containers:
-        if container.restart_policy == "Always":
-            amounts = {**missing, **_one(container, resized)}
+    for own, is_sidecar in asked.init_containers:
+        amounts = {**missing, **dict(own)}
+        if is_sidecar:
             _add(total, amounts)
             _add(sidecars, amounts)
             running = sidecars
         else:
-            # It has ended, or nobody resizes it: what it was given does not count.
-            running = {**missing, **_one(container, {})}
-            _add(running, sidecars)
+            _add(amounts, sidecars)
+            running = amounts
         minimum = _largest([minimum, running])
-    return _largest([total, minimum])
+    return _largest([total, minimum]) if minimum else total
 
 
-def _one(container: Container, resized: Mapping[str, _Amounts]) -> _Amounts:
-    known = resized.get(container.name)
+def _init_amounts(container: Container, resized: Mapping[str, _Pairs]) -> tuple[_Pairs, bool]:
+    is_sidecar = container.restart_policy == "Always"
+    # What is no sidecar has ended, or nobody resizes it: what it was given does not count.
+    return _amounts(container, resized if is_sidecar else {}), is_sidecar
+
+
+def _amounts(container: Container, resized: Mapping[str, _Pairs]) -> _Pairs:
+    known = resized.get(container.name) if resized else None
     return _thousandths(container.resources.requests) if known is None else known
 
 
-def _resized(pod: Pod) -> dict[str, _Amounts]:
+def _pod_level(pod: Pod, requests: Mapping[str, str]) -> _Pairs:
+    """Return what a pod asks for as a whole, which counts instead of what its containers do."""
+    status = pod.status
+    wanted = {
+        name: text
+        for name, text in requests.items()
+        if name in {"cpu", "memory"} or name.startswith("hugepages-")
+    }
+    if not wanted or status.resources is None:
+        return _thousandths(wanted)
+    actual, given = status.resources.requests, status.allocated_resources
+    counts = dict(_effective(wanted, actual, given, infeasible=_resize_is_infeasible(pod)))
+    return tuple((name, counts.get(name, 0)) for name in wanted)
+
+
+def _resized(pod: Pod) -> Mapping[str, _Pairs]:
     """Return what counts of the containers of which it is known what they use, by name."""
     status = pod.status
     if not status.container_statuses and not status.init_container_statuses:
@@ -146,7 +177,7 @@ def _resized(pod: Pod) -> dict[str, _Amounts]:
     told = {one.name: one for one in (*status.container_statuses, *status.init_container_statuses)}
     return {
         name: _effective(
-            _thousandths(desired.get(name, {})),
+            desired.get(name, {}),
             one.resources.requests,
             one.allocated_resources,
             infeasible=infeasible,
@@ -157,28 +188,19 @@ def _resized(pod: Pod) -> dict[str, _Amounts]:
 
 
 def _effective(
-    desired: _Amounts,
+    desired: Mapping[str, str],
     actual: Mapping[str, str],
     given: Mapping[str, str] | None,
     *,
     infeasible: bool,
-) -> _Amounts:
+) -> _Pairs:
     """Return what counts while something is resized: of each resource the largest amount."""
-    lists = [_thousandths(actual), _thousandths(given or {})]
-    return _largest(lists if infeasible else [desired, *lists])
+    lists = [actual, given or {}] if infeasible else [desired, actual, given or {}]
+    return tuple(_largest(dict(_thousandths(one)) for one in lists).items())
 
 
-def _thousandths(quantities: Mapping[str, str]) -> _Amounts:
-    return {name: parse_thousandths(text) for name, text in quantities.items()}
-
-
-def _has_pod_level_requests(pod: Pod) -> bool:
-    resources = pod.spec.resources
-    return resources is not None and any(map(_is_pod_level, resources.requests))
-
-
-def _is_pod_level(resource: str) -> bool:
-    return resource in {"cpu", "memory"} or resource.startswith("hugepages-")
+def _thousandths(quantities: Mapping[str, str]) -> _Pairs:
+    return tuple([(name, parse_thousandths(text)) for name, text in quantities.items()])
 
 
 def _resize_is_infeasible(pod: Pod) -> bool:
