@@ -10,11 +10,7 @@ from pydantic import Field, field_validator
 
 import moorage
 from moorage_builtin.dynamic_resources.counting import DeviceCounts
-from moorage_builtin.resources import (
-    DEFAULT_RESOURCES,
-    Asked,
-    ResourceSpec,
-)
+from moorage_builtin.resources import DEFAULT_RESOURCES, Asked, ResourceSpec
 
 __all__ = ["NodeResourcesBalancedAllocation", "NodeResourcesBalancedAllocationArgs"]
 
@@ -65,7 +61,7 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
         asked = Asked.of(info, self.args.resources, with_defaults=False)
         if not np.count_nonzero(asked.own):
             return moorage.SKIP
-        state["asked"], state["behind"] = asked, self._devices.behind(asked.names)
+        state["asked"] = asked
         return None
 
     @moorage.hookimpl
@@ -76,17 +72,13 @@ class NodeResourcesBalancedAllocation(moorage.Plugin):
         75 plus half of what the pod adds to it.
         """
         asked: Asked = state["asked"]
-        allocatable, requested = nodes.allocatable_of(asked.names), asked.requested(nodes)
-        if state["behind"]:
-            allocatable, requested = self._devices.counted(
-                state["behind"], nodes, allocatable, requested
-            )
-        if allocatable.shape == (_TWO, 1) and allocatable.all():
-            return _score_of_one(asked, requested, allocatable)
+        allocatable, requested = self._devices.amounts(asked, nodes)
         has = allocatable > 0
         everywhere = np.count_nonzero(has) == has.size
-        capacity = (allocatable if everywhere else np.maximum(allocatable, 1)).astype(np.float64)
         only_two = everywhere and len(has) == _TWO
+        if only_two and len(nodes) == 1:
+            return _score_of_one(asked, requested, allocatable)
+        capacity = (allocatable if everywhere else np.maximum(allocatable, 1)).astype(np.float64)
         # Whole points first, then the change, then halved: so that 75 is "no change".
         score = _balance(requested + asked.own, capacity, None if only_two else has)
         score -= _balance(requested, capacity, None if only_two else has)

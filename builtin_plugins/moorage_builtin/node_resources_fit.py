@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from enum import StrEnum
-from typing import Annotated, Self
+from collections.abc import Hashable
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 import moorage
 from moorage.model import amounts_of, is_label_key
 from moorage.model.devices import IMPLICIT_RESOURCE, DeviceClass
 from moorage_builtin.dynamic_resources.counting import DeviceCounts
-from moorage_builtin.resources import (
-    DEFAULT_RESOURCES,
-    Asked,
-    ResourceSpec,
-    is_extended,
-)
-from moorage_builtin.utilization import (
-    UtilizationShapePoint,
-    check_rising,
-    scores_by_percent,
-)
+from moorage_builtin.resources import Asked, is_extended
+from moorage_builtin.scoring_strategy import ScoringStrategy, ScoringStrategyType, scorer_of
 
 __all__ = ["NodeResourcesFit", "NodeResourcesFitArgs"]
 
@@ -34,49 +23,6 @@ _PODS = _EVERYWHERE.index("pods")
 _NEVER_SHORT = -(2**62)
 _MOST_RESOURCES = 29
 """Resources that get a bit of their own in a code; a pod that asks for more shares the last."""
-
-
-class ScoringStrategyType(StrEnum):
-    """How nodes are scored by what is allocated on them."""
-
-    LEAST_ALLOCATED = "LeastAllocated"
-    MOST_ALLOCATED = "MostAllocated"
-    REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
-
-
-class RequestedToCapacityRatioParam(moorage.PluginArgs):
-    """The score as a line through points of rising utilisation."""
-
-    shape: Annotated[tuple[UtilizationShapePoint, ...], AfterValidator(check_rising)] = Field(
-        min_length=1, description="The points."
-    )
-
-
-class ScoringStrategy(moorage.PluginArgs):
-    """Type and resources of the score."""
-
-    type: ScoringStrategyType = Field(description="The strategy.")
-    resources: tuple[ResourceSpec, ...] = Field(
-        default=DEFAULT_RESOURCES, description="The resources that count, with weights."
-    )
-    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = Field(
-        default=None, description="The shape, for RequestedToCapacityRatio."
-    )
-
-    @field_validator("resources")
-    @classmethod
-    def _default(cls, resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
-        return resources or DEFAULT_RESOURCES
-
-    @model_validator(mode="after")
-    def _has_shape_where_it_counts(self) -> Self:
-        by_shape = self.type is ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO
-        if by_shape != (self.requested_to_capacity_ratio is not None):
-            raise ValueError(
-                f"requestedToCapacityRatio must {'be given' if by_shape else 'not be given'} "
-                f"when type is {self.type}"
-            )
-        return self
 
 
 class NodeResourcesFitArgs(moorage.PluginArgs):
@@ -126,7 +72,7 @@ class NodeResourcesFit(moorage.Plugin):
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._strategy = args.scoring_strategy
-        self._score = _SCORERS[args.scoring_strategy.type](args.scoring_strategy)
+        self._score = scorer_of(args.scoring_strategy)
         self._devices = DeviceCounts(handle)
 
     @moorage.hookimpl
@@ -135,7 +81,7 @@ class NodeResourcesFit(moorage.Plugin):
 
         Where devices count in the score, the next pod finds others left.
         """
-        devices = self._for_devices(name for name, _ in info.requests.amounts)
+        devices = tuple(self._devices.behind(name for name, _ in info.requests.amounts))
         if not devices:
             return info.requests
         if any(spec.name in devices for spec in self._strategy.resources):
@@ -148,8 +94,7 @@ class NodeResourcesFit(moorage.Plugin):
         wanted = self._wanted(info) | {"pods": 1}
         extra = [name for name in wanted if name not in _EVERYWHERE]
         state["names"] = (*_EVERYWHERE, *extra)
-        devices = self._for_devices(extra)
-        state["devices"] = [state["names"].index(name) for name in devices]
+        state["devices"] = [state["names"].index(name) for name in self._devices.behind(extra)]
         state["amounts"] = np.array(
             [[wanted.get(name, _NEVER_SHORT)] for name in state["names"]], dtype=np.int64
         )
@@ -189,18 +134,13 @@ class NodeResourcesFit(moorage.Plugin):
     @moorage.hookimpl
     def pre_score(self, state: moorage.CycleState, info: moorage.PodInfo) -> None:
         """Reckon what the pod asks of the strategy's resources."""
-        asked = Asked.of(info, self._strategy.resources, with_defaults=True)
-        state["asked"], state["behind"] = asked, self._devices.behind(asked.names)
+        state["asked"] = Asked.of(info, self._strategy.resources, with_defaults=True)
 
     @moorage.hookimpl
     def score_nodes(self, state: moorage.CycleState, nodes: moorage.NodesView) -> NDArray[np.int64]:
         """Score 0 to 100 by the strategy's resources with the pod added; (n,) int64."""
         asked: Asked = state["asked"]
-        allocatable, requested = nodes.allocatable_of(asked.names), asked.requested(nodes)
-        if state["behind"]:
-            allocatable, requested = self._devices.counted(
-                state["behind"], nodes, allocatable, requested
-            )
+        allocatable, requested = self._devices.amounts(asked, nodes)
         return self._score(asked, requested + asked.own, allocatable)
 
     @moorage.hookimpl
@@ -227,13 +167,6 @@ class NodeResourcesFit(moorage.Plugin):
                 _stands_for_resource_now,
             ),
         ]
-
-    def _for_devices(self, resources: Iterable[str]) -> tuple[str, ...]:
-        """Return those of some resources that stand for devices of a class."""
-        if not len(self.handle.devices.classes):
-            return ()
-        named = tuple(resources)
-        return tuple(named[place] for place, _ in self._devices.behind(named))
 
     def _ignores(self, resource: str) -> bool:
         return is_extended(resource) and (
@@ -268,7 +201,7 @@ class NodeResourcesFit(moorage.Plugin):
         wanted = self._wanted(moorage.PodInfo(pod)) | {"pods": 1}
         new = amounts_of(after.status.allocatable)
         # Whether the node has devices, DynamicResources finds out.
-        left = {name for name in self._for_devices(wanted) if not new.get(name)}
+        left = {name for name in self._devices.behind(wanted) if not new.get(name)}
         if any(amount > new.get(name, 0) for name, amount in wanted.items() if name not in left):
             return moorage.QueueingHint.SKIP
         if before is not None:
@@ -302,93 +235,3 @@ def _stands_for_resource_now(
         names.discard(before.spec.extended_resource_name)
     asked = any(name in names for name, _ in moorage.PodInfo(pod).requests.amounts)
     return moorage.QueueingHint.QUEUE if asked else moorage.QueueingHint.SKIP
-
-
-def _percent(part: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return part x 100 // capacity in the array of `part`: memory is dearer than arithmetic."""
-    part *= 100
-    part //= capacity
-    return part
-
-
-_Scorer = Callable[[Asked, NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
-"""Scores by what is asked, requested with the pod (k, n) and allocatable (k, n); (n,) int64.
-
-What is requested it may overwrite, and so may a rater.
-"""
-_Rater = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
-
-
-def _weighted(rate: _Rater, rate_one: Callable[[int, int], int]) -> _Scorer:
-    """Score by the weighted mean of a rating of the resources that a node has.
-
-    `rate_one` is the same rating of plain numbers: between two pods one row changes, and arrays of
-    one cost three times as much.
-    """
-
-    def score(
-        asked: Asked, requested: NDArray[np.int64], allocatable: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        if (
-            asked.weights is None
-            and allocatable.shape[1] == 1
-            and len(allocatable)
-            and allocatable.all()
-        ):
-            pairs = zip(requested[:, 0].tolist(), allocatable[:, 0].tolist(), strict=True)
-            one = sum(rate_one(used, capacity) for used, capacity in pairs) // len(allocatable)
-            return np.array([one], dtype=np.int64)
-        if asked.weights is None and np.count_nonzero(allocatable > 0) == allocatable.size > 0:
-            plain: NDArray[np.int64] = np.add.reduce(rate(requested, allocatable))
-            plain //= len(allocatable)
-            return plain
-        weights = (allocatable > 0) * (1 if asked.weights is None else asked.weights)
-        ratings = rate(requested, np.maximum(allocatable, 1)) * weights
-        total: NDArray[np.int64] = ratings.sum(axis=0)
-        mean: NDArray[np.int64] = total // np.maximum(weights.sum(axis=0), 1)
-        return mean
-
-    return score
-
-
-def _least(_: ScoringStrategy) -> _Scorer:
-    def rate(requested: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
-        free = np.subtract(capacity, requested, out=requested)
-        np.maximum(free, 0, out=free)
-        return _percent(free, capacity)
-
-    return _weighted(rate, lambda used, capacity: max(capacity - used, 0) * 100 // capacity)
-
-
-def _most(_: ScoringStrategy) -> _Scorer:
-    def rate(requested: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
-        return _percent(np.minimum(requested, capacity, out=requested), capacity)
-
-    return _weighted(rate, lambda used, capacity: min(used, capacity) * 100 // capacity)
-
-
-def _by_shape(strategy: ScoringStrategy) -> _Scorer:
-    """Rate by a line through points; resources rated 0 do not count in the mean."""
-    param = strategy.requested_to_capacity_ratio
-    table = scores_by_percent(param.shape) if param is not None else np.zeros(101, dtype=np.int64)
-
-    def score(
-        asked: Asked, requested: NDArray[np.int64], allocatable: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        capacity = np.maximum(allocatable, 1)
-        percent = np.where(requested > capacity, 100, requested * 100 // capacity)
-        ratings = np.where(allocatable > 0, table[percent], 0)
-        weights = (ratings > 0) * (1 if asked.weights is None else asked.weights)
-        mean = (ratings * weights).sum(axis=0) / np.maximum(weights.sum(axis=0), 1)
-        # Half away from zero, where NumPy rounds half to even.
-        rounded: NDArray[np.int64] = np.floor(mean + 0.5).astype(np.int64)
-        return rounded
-
-    return score
-
-
-_SCORERS: dict[ScoringStrategyType, Callable[[ScoringStrategy], _Scorer]] = {
-    ScoringStrategyType.LEAST_ALLOCATED: _least,
-    ScoringStrategyType.MOST_ALLOCATED: _most,
-    ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO: _by_shape,
-}

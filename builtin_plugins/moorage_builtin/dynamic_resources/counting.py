@@ -6,7 +6,7 @@ are, so many are allocated. What keeps a pod from getting them is looked at in t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,6 +17,7 @@ from moorage.model.devices import DeviceClass
 from moorage_builtin.dynamic_resources.expressions import ExpressionError, Expressions
 from moorage_builtin.dynamic_resources.pod_devices import Reckoner, reckoner_of
 from moorage_builtin.dynamic_resources.pools import DeviceKind, PoolView
+from moorage_builtin.resources import Asked
 
 __all__ = ["DeviceCounts"]
 
@@ -29,35 +30,36 @@ class DeviceCounts:
         self._classes = handle.devices.classes
         self._selections: dict[str, _Selection] = {}
 
-    def behind(self, resources: Iterable[str]) -> tuple[tuple[int, DeviceClass], ...]:
-        """Return the places of those resources that stand for devices, with the class of each."""
+    def behind(self, resources: Iterable[str]) -> dict[str, DeviceClass]:
+        """Return those of some resources that stand for devices, with the class of each."""
         if not len(self._classes):
-            return ()
-        classes = ((place, self._classes.for_resource(one)) for place, one in enumerate(resources))
-        return tuple((place, one) for place, one in classes if one is not None)
+            return {}
+        classes = ((name, self._classes.for_resource(name)) for name in resources)
+        return {name: one for name, one in classes if one is not None}
 
-    def counted(
-        self,
-        behind: Sequence[tuple[int, DeviceClass]],
-        nodes: moorage.NodesView,
-        allocatable: NDArray[np.int64],
-        requested: NDArray[np.int64],
+    def amounts(
+        self, asked: Asked, nodes: moorage.NodesView
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return both (k, n) with devices in place of what a node has none of itself; both new.
+        """Return what n nodes have and what is requested of the k resources; (k, n) int64 each.
 
-        What the pods there request of it is in what is allocated of the devices.
+        Where devices are behind a resource and a node has none of it itself, they are counted: what
+        the pods there request of it is in what is allocated of the devices.
         """
+        allocatable, requested = nodes.allocatable_of(asked.names), asked.requested(nodes)
+        behind = self.behind(asked.names)
+        if not behind:
+            return allocatable, requested
         allocatable, requested = allocatable.copy(), requested.copy()
         reckoner = reckoner_of(self._handle)
         reckoner.inventory.refresh()
-        for row, device_class in behind:
-            selection = self._selection(device_class, reckoner.expressions)
-            lacking = np.flatnonzero(allocatable[row] == 0)
-            counts = [
-                _count(reckoner, selection, nodes.node(position)) for position in lacking.tolist()
-            ]
-            allocatable[row, lacking] = [capacity for capacity, _ in counts]
-            requested[row, lacking] = [taken for _, taken in counts]
+        for row, name in enumerate(asked.names):
+            if name not in behind:
+                continue
+            selection = self._selection(behind[name], reckoner.expressions)
+            # Few nodes: those that have none of it and no devices for the pod have been filtered.
+            for position in np.flatnonzero(allocatable[row] == 0).tolist():
+                capacity, taken = _count(reckoner, selection, nodes.node(position))
+                allocatable[row, position], requested[row, position] = capacity, taken
         return allocatable, requested
 
     def _selection(self, device_class: DeviceClass, expressions: Expressions) -> _Selection:
