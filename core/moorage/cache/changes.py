@@ -7,10 +7,11 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.cache.sealing import sealed
+
 __all__ = ["ChangeLog", "ChangedRows"]
 
-_NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
-_NONE.flags.writeable = False
+_NONE: NDArray[np.intp] = sealed(np.empty(0, dtype=np.intp))
 _LONGEST = 65536
 
 
@@ -80,5 +81,11 @@ class ChangedRows:
                 is_valid = valid[rows]
                 if np.count_nonzero(is_valid) < len(rows):
                     valid_rows = rows[is_valid]
-            self._asked, self._answer = question, (rows, valid_rows)
+            self._asked = question
+            self._answer = _sealed(rows), _sealed(valid_rows)
         return self._answer
+
+
+def _sealed(rows: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
+    """Seal what several readers share, and plugins see as the rows of their view."""
+    return None if rows is None else sealed(rows)

@@ -29,6 +29,7 @@ from moorage.cache.node_volumes import NodeVolumes
 from moorage.cache.pod_table import PodTable
 from moorage.cache.ports import HostPortIndex
 from moorage.cache.rows import RowNames
+from moorage.cache.sealing import sealed
 from moorage.cache.storage import FACT_OF_STORAGE, StorageStore
 from moorage.cache.terms import FACT_OF_KIND, TermColumns
 from moorage.cache.view import NodesView
@@ -130,8 +131,7 @@ class ClusterCache:
     def valid_rows(self) -> NDArray[np.intp]:
         """The rows that are nodes, ascending; (n,) intp, read-only."""
         if self._valid_rows is None:
-            self._valid_rows = np.flatnonzero(self.columns.valid[: self.row_count])
-            self._valid_rows.flags.writeable = False
+            self._valid_rows = sealed(np.flatnonzero(self.columns.valid[: self.row_count]))
         return self._valid_rows
 
     def view(self) -> NodesView:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.cache.sealing import sealed
 from moorage.model.nodes import Node
 
 __all__ = ["ImageIndex", "ImageState"]
@@ -26,8 +27,7 @@ class ImageState:
     def row_array(self) -> NDArray[np.intp]:
         """The rows as a sorted, read-only array, made anew after a change."""
         if self._array is None:
-            self._array = np.array(sorted(self.rows), dtype=np.intp)
-            self._array.flags.writeable = False
+            self._array = sealed(np.array(sorted(self.rows), dtype=np.intp))
         return self._array
 
     def add(self, row: int) -> None:

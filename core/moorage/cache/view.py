@@ -20,6 +20,7 @@ from moorage.cache.pods_on_rows import PodsOnRows
 from moorage.cache.ports import conflicts
 from moorage.cache.row_changes import RowChanges, scatter
 from moorage.cache.row_counts import RowCounts
+from moorage.cache.sealing import sealed
 from moorage.cache.terms import TermCounts
 from moorage.model.affinity_terms import TermKind
 from moorage.model.nodes import Node, Taint
@@ -97,8 +98,8 @@ class NodesView:
             # There may be resources that nobody had when the changes were reckoned.
             self._requested = _with_room(self._requested, places.max(initial=0) + 1)
             if adjacent is not None:
-                return _read_only(self._requested[adjacent])
-            return _read_only(self._requested[places[:, 0]])
+                return sealed(self._requested[adjacent])
+            return sealed(self._requested[places[:, 0]])
         return self._matrix("requested", resources)
 
     @property
@@ -111,7 +112,7 @@ class NodesView:
         if self._changes:
             nonzero = nonzero.copy()
             self._changes.apply_nonzero(nonzero)
-        return _read_only(nonzero)
+        return sealed(nonzero)
 
     @property
     def pod_count(self) -> NDArray[np.int64]:
@@ -230,7 +231,7 @@ class NodesView:
         for change, pairs in self._changes.signed:
             for where, info in pairs:
                 counts[where] += change * info.storage_volumes
-        return _read_only(counts)
+        return sealed(counts)
 
     def volume_limits(self, driver: str) -> NDArray[np.int64] | None:
         """Return how many volumes of a CSI driver the nodes can have; (n,) int64.
@@ -267,7 +268,7 @@ class NodesView:
             for where, info in pairs:
                 if wanted.accepts(info):
                     counts[where] += change
-        return _read_only(counts)
+        return sealed(counts)
 
     def namespaces_matching(self, selector: Selector) -> frozenset[str]:
         """Return the names of the namespaces whose labels are selected; kept by the cache."""
@@ -302,7 +303,7 @@ class NodesView:
                             if key not in counts:
                                 counts[key] = np.zeros(len(self), dtype=np.int64)
                             counts[key][where] += change
-        return [TermCounts(*key, _read_only(numbers)) for key, numbers in counts.items()]
+        return [TermCounts(*key, sealed(numbers)) for key, numbers in counts.items()]
 
     # Other views
 
@@ -360,8 +361,8 @@ class NodesView:
 
     def _rows_of(self, column: NDArray[S]) -> NDArray[S]:
         if self._span is not None:
-            return _read_only(column[..., self._span])
-        return _read_only(column.take(self.rows, axis=-1))
+            return sealed(column[..., self._span])
+        return sealed(column.take(self.rows, axis=-1))
 
     def _interned(self, column: InternedColumn[Any]) -> LabelColumnView[Any]:
         return LabelColumnView(column, self._rows_of(column.codes))
@@ -372,10 +373,10 @@ class NodesView:
         adjacent, places = columns.places(tuple(resources))
         matrix: NDArray[np.int64] = getattr(columns, column)
         if self._span is None:
-            return _read_only(matrix[places, self.rows])
+            return sealed(matrix[places, self.rows])
         if adjacent is not None:
-            return _read_only(matrix[adjacent, self._span])
-        return _read_only(matrix[places[:, 0], self._span])
+            return sealed(matrix[adjacent, self._span])
+        return sealed(matrix[places[:, 0], self._span])
 
     def _changed(self, change: int, pods: PodsOnRows) -> NodesView:
         columns = self._cluster.columns
@@ -429,8 +430,3 @@ def _with_room(matrix: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
     """Return a matrix with at least so many rows, new ones all 0."""
     missing = rows - len(matrix)
     return matrix if missing <= 0 else np.pad(matrix, ((0, missing), (0, 0)))
-
-
-def _read_only(array: NDArray[S]) -> NDArray[S]:
-    array.flags.writeable = False
-    return array
