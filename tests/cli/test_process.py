@@ -253,12 +253,14 @@ class Stubborn(moorage.Plugin):
 """
 IMPATIENT = (
     "import sys, moorage.runner.process as process; from moorage.cli import main;"
-    " process.PATIENCE_SECONDS = process.ENDING_SECONDS = 0.2; sys.exit(main())"
+    " process.%s_SECONDS = 0.2; sys.exit(main())"
 )
 
 
-def hanging(folder: Path, *argv: str, plugin: str = "Stuck") -> subprocess.Popen[str]:
-    """Start a run with a plugin that hangs."""
+def hanging(
+    folder: Path, *argv: str, plugin: str = "Stuck", impatient: str = "PATIENCE"
+) -> subprocess.Popen[str]:
+    """Start a run with a plugin that hangs, and without one of the two kinds of patience."""
     (folder / "stuck.py").write_text(HANGS, encoding="utf-8")
     info = folder / "stuck-1.2.dist-info"
     info.mkdir()
@@ -272,8 +274,9 @@ def hanging(folder: Path, *argv: str, plugin: str = "Stuck") -> subprocess.Popen
         encoding="utf-8",
     )
     paths = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    command = (sys.executable, "-c", IMPATIENT % impatient, "run", "--embedded")
     return subprocess.Popen(
-        [sys.executable, "-c", IMPATIENT, "run", "--embedded", "--config", configuration, *argv],
+        [*command, "--config", str(configuration), *argv],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": paths},
@@ -314,13 +317,45 @@ def test_a_plugin_that_hangs_keeps_no_process(
     assert last.endswith(": ended without it")
 
 
+def test_a_plugin_that_hangs_keeps_no_process_whose_stderr_nobody_reads(tmp_path: Path) -> None:
+    """As where the collector of its logs has ended: the sentence is lost, and no more."""
+    process = hanging(tmp_path)
+    try:
+        read_up_to(process, "hangs")
+        assert process.stderr is not None
+        process.stderr.close()
+        process.terminate()
+        assert process.wait(timeout=PATIENCE) == 1
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_second_ctrl_c_waits_for_nothing(tmp_path: Path) -> None:
+    """Whatever the first one left to do."""
+    process = hanging(tmp_path, plugin="Stubborn", impatient="NO")
+    try:
+        read_up_to(process, "hangs")
+        while process.poll() is None:  # two that come at once are one to the kernel
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.05)
+        _, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == (
+        "Received SIGINT, but something does not end at once: ended without it"
+    )
+
+
 @pytest.mark.parametrize(("plugin", "sign"), [("Lingering", "works"), ("Stubborn", "hangs")])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 1), (signal.SIGINT, 130)])
 def test_a_plugin_that_does_not_end_keeps_no_process(
     tmp_path: Path, plugin: str, sign: str, number: signal.Signals, code: int
 ) -> None:
     """One that hangs when it is closed, and one that will not be cancelled."""
-    process = hanging(tmp_path, plugin=plugin)
+    process = hanging(tmp_path, plugin=plugin, impatient="ENDING")
     try:
         read_up_to(process, sign)
         process.send_signal(number)

@@ -581,3 +581,32 @@ async def test_plugin_that_does_not_close_holds_up_no_exit(
 
     await cluster.until_idle(Lingering=Lingering)
     assert "did not close within 2 seconds" in caplog.text
+
+
+async def test_profiles_are_closed_side_by_side(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One after the other they could take longer than a kubelet waits."""
+    both = asyncio.Barrier(2)
+
+    class Sociable(moorage.Plugin):
+        """Closes when the other profile does."""
+
+        @moorage.hookimpl
+        def post_bind(self) -> None:
+            """Stand at an extension point, so as to be enabled."""
+
+        @moorage.hookimpl
+        async def close(self) -> None:
+            """Wait for the other."""
+            await both.wait()
+
+    services = Services()
+    frameworks = {
+        name: make_framework({"Sort": Sort, "Sociable": Sociable}, services=services, profile=name)
+        for name in ("one", "other")
+    }
+    runner = Runner(frameworks, services, Connection.to_url(cluster.proxy.url), grace=2.0)
+    async with cluster.running(runner):
+        await runner.until_idle()
+    assert "did not close" not in caplog.text

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -19,10 +20,11 @@ __all__ = ["stopping_by_signals", "threadsafe"]
 _logger = logging.getLogger(__name__)
 
 
-PATIENCE_SECONDS = 5.0
-"""How long the loop may take to notice that the process is to end, before that is done without it."""
-ENDING_SECONDS = 25.0
-"""How long the end may take then: ten seconds are for bindings, and a kubelet waits for thirty."""
+PATIENCE_SECONDS = 10.0
+"""How long the loop may take to hear of a signal, before the process ends without it."""
+ENDING_SECONDS = 28.0
+"""How long the end may take from the signal on. Ten seconds are for bindings in flight, five for the
+Lease, ten for plugins that close; a kubelet waits for thirty."""
 _INTERRUPTED = 130
 
 
@@ -43,7 +45,6 @@ def stopping_by_signals(
     loop = asyncio.get_running_loop()
     asked = (signal.SIGTERM, signal.SIGHUP, *((signal.SIGINT,) if interrupt else ()))
     numbers = [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
-    deadline = _Deadline(loop, busy)
 
     def stop_by(number: signal.Signals) -> None:
         _logger.info("Received %s, shutting down", number.name)
@@ -51,12 +52,17 @@ def stopping_by_signals(
 
     for number in numbers:
         loop.add_signal_handler(number, stop_by, number)
+    deadline = _Deadline(loop, busy)
     # The loop hears of signals by a file descriptor; these handlers are called in the midst of
-    # whatever holds it up, as long as that is Python.
-    before = {number: signal.getsignal(number) for number in {*numbers, signal.SIGINT}}
+    # whatever holds it up, as long as that is Python. SIGINT, without `interrupt`, is asyncio's own.
+    before = {
+        number: handler
+        for number in {*numbers, signal.SIGINT}
+        if callable(handler := signal.getsignal(number))
+        and handler is not signal.default_int_handler
+    }
     for number, handler in before.items():
-        if callable(handler) and handler is not signal.default_int_handler:
-            signal.signal(number, partial(deadline.set_by, handler))
+        signal.signal(number, partial(deadline.set_by, handler))
     try:
         yield
     finally:
@@ -71,7 +77,8 @@ class _Deadline:
     """Ends the process where it was told to end and does not come to it.
 
     What is lost with it is what a crash would lose: a restart reads all there is to know. The first
-    signal leaves some seconds, a SIGINT after it none.
+    signal leaves some seconds, a SIGINT after it none. Whatever a signal handler calls takes no
+    lock, which the code that it interrupts may hold.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, busy: Callable[[], str]) -> None:
@@ -104,18 +111,21 @@ class _Deadline:
         told = self._told.get()
         if told is None:
             return
+        begun = time.monotonic()
         code = _INTERRUPTED if told is signal.SIGINT else 1
         if not self._heard.wait(PATIENCE_SECONDS):
             self._end("the scheduling loop does not move", code)
-        if not self._over.wait(ENDING_SECONDS):
+        if not self._over.wait(ENDING_SECONDS - (time.monotonic() - begun)):
             self._end("a hook of a plugin, such as pre_bind or close, does not end", code)
 
     def _end(self, what: str, code: int) -> NoReturn:
-        name = self._signal.name if self._signal is not None else ""
-        # Not by way of logging, whose locks may be held by what is interrupted here.
-        text = f"Received {name}, but {self._busy() or what}: ended without it\n"
-        os.write(2, text.encode())
-        os._exit(code)
+        try:
+            name = self._signal.name if self._signal is not None else ""
+            text = f"Received {name}, but {self._busy() or what}: ended without it\n"
+            # Not by way of logging, whose locks may be held by what is interrupted here.
+            os.write(2, text.encode())
+        finally:
+            os._exit(code)  # also where nobody can be told
 
 
 def threadsafe(function: Callable[..., None]) -> Callable[..., Any]:

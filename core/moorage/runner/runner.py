@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Coroutine, Hashable, Iterator, Mapping
+from collections.abc import Collection, Coroutine, Hashable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -145,7 +145,6 @@ class Runner:
                 if self._handle_signals:
                     busy = self._services.activity.at_work
                     stack.enter_context(stopping_by_signals(self.stop, busy=busy))
-                stack.push_async_callback(self._oversight.release)
                 client = ApiClient(
                     self._connection,
                     limit=self._limit,
@@ -154,6 +153,8 @@ class Runner:
                 )
                 await stack.enter_async_context(client)
                 if await self._has_started(client, stack):
+                    # Before plugins are closed: another replica need not wait for that.
+                    stack.push_async_callback(self._oversight.release)
                     await self._work()
         finally:
             self._over.set()
@@ -203,8 +204,10 @@ class Runner:
         )
         for reflector in reflectors:
             await reflector.probe()
+        started: list[Framework] = []
+        stack.push_async_callback(self._close, started)
         for framework in self._frameworks.values():
-            stack.push_async_callback(self._close, framework)
+            started.append(framework)
             await framework.start()
         initial, longest, timeout = self._queue_times
         self._session = session = Session(
@@ -257,7 +260,6 @@ class Runner:
                     OnTheirWay(self.session, binder, self._reporter, group, self._report)
                 )
                 await self._wind_up()
-                await oversight.release()
                 for task in background:
                     task.cancel()
         except BaseExceptionGroup as group_of:
@@ -367,7 +369,11 @@ class Runner:
             lambda: {("pod_status_patch",): reporter.status.unfinished}
         )
 
-    async def _close(self, framework: Framework) -> None:
+    async def _close(self, frameworks: Sequence[Framework]) -> None:
+        """Close the plugins of profiles side by side: together they may take as long as one."""
+        await asyncio.gather(*map(self._close_profile, reversed(frameworks)))
+
+    async def _close_profile(self, framework: Framework) -> None:
         """Close the plugins of a profile, but for no longer than bindings may take."""
         try:
             async with asyncio.timeout(self._grace):
