@@ -1,7 +1,8 @@
 """The script `moorage`: all that it does itself is to end, quietly on Ctrl-C, and in time.
 
-In: the way to `moorage.cli`, and the end of a process in which plugins left threads running. It is a package of its own since importing anything of `moorage`
-imports NumPy and the interface for plugins first, and Ctrl-C may come in that time.
+In: the way to `moorage.cli`, and the end of a process in which plugins left threads running. It is
+a package of its own since importing anything of `moorage` imports NumPy and the interface for
+plugins first, and Ctrl-C may come in that time.
 
 Out: everything else.
 """

@@ -2,7 +2,8 @@
 
 In: what people type (`entry`, `options`, and `flag_options` for kube-scheduler's flags), what they
 see (`output`, `placements`, `logs`), and the commands: `run` (by way of `embedded_run` and
-`cluster_run`), `plugins`, `verify`, `version`. Each command's module has its click command as
+`cluster_run`, in an `event_loop`), `plugins`, `install`, `uninstall`, `new_plugin`, `verify`,
+`version`. Each command's module has its click command as
 `command`; what it returns, if an integer, is the exit code.
 
 Out: everything that a program would want to call; it is in the layers below. May import all of

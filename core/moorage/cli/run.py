@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +9,7 @@ import click
 import numpy as np
 import yaml
 
+from moorage.cli import event_loop
 from moorage.cli.cluster_run import run_on_cluster
 from moorage.cli.embedded_run import run_embedded
 from moorage.cli.flag_options import FlagCommand, given_flags, without_effect
@@ -140,18 +140,17 @@ def command(ctx: click.Context, /, seed: int | None, **options: Any) -> None:  #
         serving=plan_serving(flags, document, by_default=not (embedded or until_idle)),
     )
     if embedded:
-        asyncio.run(
-            run_embedded(
-                job,
-                paths=options["filenames"],
-                port=options["port"] or 0,
-                kubeconfig_out=options["kubeconfig_out"],
-            )
+        running = run_embedded(
+            job,
+            paths=options["filenames"],
+            port=options["port"] or 0,
+            kubeconfig_out=options["kubeconfig_out"],
         )
     else:
-        asyncio.run(
-            run_on_cluster(job, context=options["context"], master=flags.get("master") or None)
+        running = run_on_cluster(
+            job, context=options["context"], master=flags.get("master") or None
         )
+    event_loop.run(running)
 
 
 def _check_combination(options: Mapping[str, Any], flags: Mapping[str, Any]) -> None:
