@@ -72,8 +72,10 @@ class PluginAnswers:
     """What one plugin says of all rows, for one `sign` fragment.
 
     `codes` (capacity,) int32 by row, 0 where the row passes, None: all pass. `raw` (capacity,) by
-    row: float64, or int64 or int16 as they fit; 0 to 100 where nobody normalises; an int: the final score of all rows; None: the plugin does not score this pod. Entries of rows that are not nodes mean nothing. `filter_version` and `score_version` count the times that everything
-    was asked anew; `raw_version` counts changes of any raw score.
+    row: float64, or int64 or int16 as they fit; 0 to 100 where nobody normalises; an int: the final
+    score of all rows; None: the plugin does not score this pod. Entries of rows that are not nodes
+    mean nothing. `filter_version` and `score_version` count the times that everything was asked
+    anew; `raw_version` counts changes of any raw score.
     """
 
     def __init__(self, step: Step, asker: Asker, cluster: ClusterCache) -> None:
@@ -127,17 +129,7 @@ class PluginAnswers:
         if rows is None:
             self._score_all(info, feasible)
         elif rows.size and self.raw is not None:
-            raw = self._ask_scores(info, self._cluster.view_of(rows))
-            if isinstance(raw, int) or isinstance(self.raw, int):
-                if not (isinstance(raw, int) and isinstance(self.raw, int) and raw == self.raw):
-                    raise self._asker.undecided(self.step)
-                return
-            if self.step.normalize is None or not np.array_equal(self.raw[rows], raw):
-                self.raw = self.raw.astype(
-                    np.promote_types(self.raw.dtype, self._dtype_of(raw)), copy=False
-                )
-                self.raw[rows] = raw
-                self.raw_version += 1
+            self._keep(rows, self._ask_scores(info, self._cluster.view_of(rows)))
 
     @property
     def filters(self) -> bool:
@@ -170,6 +162,19 @@ class PluginAnswers:
             raw = self.raw = self._ask_scores(info, view)
             if not isinstance(raw, int):
                 self.raw = by_row(cluster, raw, self._dtype_of(raw))
+
+    def _keep(self, rows: NDArray[np.intp], raw: NDArray[Any] | int) -> None:
+        """Put the scores of some rows among those of all."""
+        known = self.raw
+        if isinstance(raw, int) and isinstance(known, int) and raw == known:
+            return
+        if isinstance(raw, int) or not isinstance(known, np.ndarray):
+            raise self._asker.undecided(self.step)
+        if self.step.normalize is None or not np.array_equal(known[rows], raw):
+            dtype = np.promote_types(known.dtype, self._dtype_of(raw))
+            self.raw = known.astype(dtype, copy=False)
+            self.raw[rows] = raw
+            self.raw_version += 1
 
     def _dtype_of(self, raw: NDArray[Any]) -> np.dtype[Any]:
         """Choose how to keep some scores."""

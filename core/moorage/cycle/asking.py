@@ -232,14 +232,7 @@ class Asker:
         elif scores.dtype.kind not in "iu":
             raise self._wrong(hook, "integers", scores)
         whole = whole.astype(np.int64, copy=False)
-        if (
-            count == 1
-        ):  # the row that changed since the last pod: a plain number is looked at faster
-            in_range = 0 <= whole.item() <= HIGHEST_SCORE
-        else:
-            # Read as unsigned, a negative score is a very high one: one look instead of two.
-            in_range = not np.count_nonzero(whole.view(np.uint64) > HIGHEST_SCORE)
-        if not in_range:
+        if not _are_in_range(whole):
             raise self._wrong(hook, f"scores from 0 to {HIGHEST_SCORE}{_advice(hook)}", scores)
         return whole
 
@@ -360,6 +353,13 @@ def _label(hook: Hook, answer: object) -> str:
         return answer.code.label
     cannot_sign = hook.name == "sign" and answer is None
     return (Code.UNSCHEDULABLE if cannot_sign else Code.SUCCESS).label
+
+
+def _are_in_range(scores: NDArray[np.int64]) -> bool:
+    if len(scores) == 1:  # the row that changed since the last pod: plain numbers are faster
+        return bool(0 <= scores.item() <= HIGHEST_SCORE)
+    # Read as unsigned, a negative score is a very high one: one look instead of two.
+    return not np.count_nonzero(scores.view(np.uint64) > HIGHEST_SCORE)
 
 
 def _is_hashable(fragment: object) -> bool:

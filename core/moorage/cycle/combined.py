@@ -34,9 +34,10 @@ class CombinedAnswers:
     """One signature's answers: `passes` (capacity,) bool and `total` (capacity,) int by row.
 
     `total` is the weighted sum of normalised scores over the rows that pass, without those that all
-    rows have alike, -1 elsewhere; it is filled in only when somebody asks for scores. `count` is how many rows pass. `answers` are
-    those of the single plugins; the plugins in `unshared` must be asked for each pod. `is_plain`:
-    there are none, and no PreFilter plugin refused the pod or named nodes.
+    rows have alike, -1 elsewhere; it is filled in only when somebody asks for scores. `count` is how
+    many rows pass. `answers` are those of the single plugins; the plugins in `unshared` must be
+    asked for each pod. `is_plain`: there are none, and no PreFilter plugin refused the pod or named
+    nodes.
     """
 
     def __init__(

@@ -32,8 +32,8 @@ def dependents_of(
 ) -> list[dict[str, Any]]:
     """Return what the controller of a stored workload would create next, in order.
 
-    `nodes` are all nodes, for a DaemonSet, which has pods where they would be let in. Of a Deployment that is its ReplicaSet,
-    whose own dependents are the pods.
+    `nodes` are all nodes, for a DaemonSet, which has pods where they would be let in. Of a
+    Deployment that is its ReplicaSet, whose own dependents are the pods.
     """
     match workload["kind"]:
         case "Deployment":
