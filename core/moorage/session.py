@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from moorage.api.resources import NAMESPACES, NODES, PODS
 from moorage.binding.reservation import BindingHooks, Reservation
-from moorage.binding.wording import refusal_message
+from moorage.binding.wording import message_of
 from moorage.cycle import Cycle, Decision
 from moorage.errors import PluginError
 from moorage.fault_log import log_fault, worded
@@ -27,7 +27,6 @@ from moorage.feed import Feed, InformedFeed, NamespaceFeed, NodeFeed, PodFeed
 from moorage.feed.watched import Watched, watched_kinds
 from moorage.framework import slowness
 from moorage.framework.handle import Services
-from moorage.framework.hints import EventHint, with_taint_changes
 from moorage.framework.informing import Informer
 from moorage.framework.profile import Framework
 from moorage.framework.queued_pod import QueuedPod
@@ -37,6 +36,7 @@ from moorage.model.events import ActionType, ClusterEvent, EventResource
 from moorage.model.pod_info import PodInfo
 from moorage.model.pods import Pod, is_terminating
 from moorage.queueing import Place, SchedulingQueue
+from moorage.queueing.framework_profile import FrameworkProfile
 from moorage.queueing.sorting import SortKeys
 from moorage.serving.gauges import read_gauges
 from moorage.serving.record import Record
@@ -62,11 +62,11 @@ def _ignore(_: object) -> None:
 class Failure(NamedTuple):
     """A pod that was not scheduled: back in the queue, and to be reported.
 
-    `reason` is that of the PodScheduled condition: Unschedulable, SchedulerError or `NOT_READY`. `nomination`:
-    the node that it is to be tried on later (empty: an earlier nomination is void; None: nothing
-    changes); `announced` the nomination that was written last, which the watch may not have told yet.
-    `place` is where the queue keeps it; `Place.OUTSIDE`: it is gone or bound by now, and there is
-    nothing to report.
+    `reason` is that of the PodScheduled condition: Unschedulable, SchedulerError or `NOT_READY`.
+    `nomination`: the node that it is to be tried on later (empty: an earlier nomination is void;
+    None: nothing changes); `announced` the nomination that was written last, which the watch may not
+    have told yet. `place` is where the queue keeps it; `Place.OUTSIDE`: it is gone or bound by now,
+    and there is nothing to report.
     """
 
     info: PodInfo
@@ -110,7 +110,7 @@ class Session:
         self.record = Record(services)
         keys = SortKeys(self._on_sort_error)
         self.queue = SchedulingQueue(
-            {name: _QueueSide(one, keys) for name, one in self.frameworks.items()},
+            {name: FrameworkProfile(one, keys) for name, one in self.frameworks.items()},
             clock=services.clock,
             initial_backoff=initial_backoff,
             max_backoff=max_backoff,
@@ -237,7 +237,7 @@ class Session:
         failure = self._hand_back(
             reservation.queued,
             verdict,
-            verdict.message if permitted else _message(verdict),
+            verdict.message if permitted else message_of(verdict),
             request=RequeueRequest.error() if permitted else None,
             nomination="",
         )._replace(announced=reservation.announced)
@@ -299,7 +299,7 @@ class Session:
             return reservation
         # Nobody has seen the room taken, so nobody needs to hear that it is free.
         reservation.undo()
-        failure = self._hand_back(queued, verdict, _message(verdict), nomination="")
+        failure = self._hand_back(queued, verdict, message_of(verdict), nomination="")
         if expected == reservation.node_name:
             self._release(queued, expected)
         return failure
@@ -320,13 +320,7 @@ class Session:
         """Tell who waits for room that a node, if any, need not keep it for a pod any more."""
         info = queued.info
         if expected and self.queue.nominator.node_of(info.uid) != expected:
-            self.queue.move(
-                _DELETED,
-                info.on_node(expected).pod,
-                None,
-                besides=info.uid,
-                at_most=info.priority,
-            )
+            self.queue.release(info, expected)
 
     def _not_placed(self, queued: QueuedPod, decision: Decision) -> Failure:
         request = None
@@ -356,7 +350,7 @@ class Session:
     ) -> Failure:
         """Give a pod back to the queue and say what is to be reported about it."""
         refused = verdict.is_rejection
-        place = self.queue.requeue(queued, request or _request(verdict))
+        place = self.queue.requeue(queued, request or RequeueRequest.after(verdict))
         if place is not Place.OUTSIDE:
             before = self.queue.nominator.node_of(queued.info.uid)
             self.queue.nominator.nominate(queued.info, self._expected(queued, nomination))
@@ -415,47 +409,3 @@ class Session:
         sort = framework.points["queue_sort"][0]
         problem = error if isinstance(error, PluginError) else framework.fault(sort, error)
         log_fault(_logger, error, f"Pod {queued.key} goes to the end of the queue: {problem}")
-
-
-class _QueueSide:
-    """A profile as the queue sees it."""
-
-    def __init__(self, framework: Framework, keys: SortKeys) -> None:
-        self._framework = framework
-        self._keys = keys
-        # The hook itself: a key made up in its place may not compare with those it gives.
-        sort = framework.points["queue_sort"]
-        self._sort = sort[0] if sort else None
-        self._sort_key = sort[0].call if sort else framework.sort_key
-
-    def sort_key(self, queued: QueuedPod) -> Any:  # noqa: ANN401 - the plugin's key
-        begun = slowness.begin()
-        key = self._keys.key(self._sort_key, queued)
-        if self._sort is not None:
-            plugin = self._sort.plugin
-            slowness.tell_if_slow(self._framework, plugin, "queue_sort", queued.key, begun=begun)
-        return key
-
-    def pre_enqueue(self, pod: Pod) -> Verdict:
-        return self._framework.pre_enqueue(pod)
-
-    @property
-    def hints(self) -> Mapping[str, tuple[EventHint, ...]]:
-        added = ClusterEvent(EventResource.NODE, ActionType.ADD)
-        registered = self._framework.hints
-        hints = {plugin: with_taint_changes(registered[plugin]) for plugin in registered}
-        return {**hints, NO_NODES: (EventHint(added),)}
-
-
-def _request(verdict: Verdict) -> RequeueRequest:
-    """Say what may help a pod that was turned down after it had a node."""
-    if not verdict.is_rejection or not verdict.plugin:
-        return RequeueRequest.error()
-    plugins = frozenset({verdict.plugin})
-    if verdict.code is Code.PENDING:
-        return RequeueRequest(verdict.code, pending_plugins=plugins)
-    return RequeueRequest(verdict.code, plugins)
-
-
-def _message(verdict: Verdict) -> str:
-    return refusal_message(verdict) if verdict.is_rejection else verdict.message

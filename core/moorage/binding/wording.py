@@ -9,7 +9,7 @@ from moorage.fault_log import text_of
 from moorage.framework.profile import Framework, Hook
 from moorage.framework.verdict import Code, Verdict
 
-__all__ = ["failure", "refusal_message"]
+__all__ = ["failure", "message_of"]
 
 _POINTS = {
     "reserve": "Reserve",
@@ -21,8 +21,10 @@ _POINTS = {
 }
 
 
-def refusal_message(verdict: Verdict) -> str:
-    """Word a refusal after a node was chosen; kube-scheduler reports it as that of one node."""
+def message_of(verdict: Verdict) -> str:
+    """Word a verdict after a node was chosen; kube-scheduler reports a refusal as that of one node."""
+    if not verdict.is_rejection:
+        return verdict.message
     counts = Counter(verdict.reasons)
     reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return "0/1 nodes are available:" + (f" {reasons}." if reasons else "")

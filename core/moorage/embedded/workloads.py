@@ -1,4 +1,4 @@
-"""A stand-in for the workload controllers: the objects they would create, once, when applied.
+"""A stand-in for the workload controllers: the objects they would create, once.
 
 In: the pods of a Deployment (through its ReplicaSet), ReplicaSet, ReplicationController,
 StatefulSet (with its claims), DaemonSet and Job, owned and labelled as the controllers do it. Out:

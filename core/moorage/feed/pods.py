@@ -128,7 +128,7 @@ class PodFeed(Feed[Pod]):
         self._tell(_ADDED, None, info.pod)
         if left and left != info.pod.spec.node_name:
             # Somebody else bound it, and not to where we had room for it.
-            self._give_up(info, left, was_on_it=was_on_it)
+            self._queue.release(info, left, was_on_it=was_on_it)
 
     def _update_assigned(self, before: PodInfo, info: PodInfo) -> None:
         self._cluster.add_pod(info)
@@ -159,7 +159,7 @@ class PodFeed(Feed[Pod]):
         self._queue.update(before, info)
         if expected and nominator.node_of(info.uid) != expected:
             # Somebody else said so. Like kube-scheduler, try the pod itself as well.
-            self._give_up(info, expected, tell_itself=True)
+            self._queue.release(info, expected, tell_itself=True)
         if assumed:
             # It is on its node in the cache already, and must not be expected there as well.
             nominator.remove(info.uid)
@@ -177,9 +177,9 @@ class PodFeed(Feed[Pod]):
                 # It was bound, and gone before the watch told so.
                 node_name = self._cluster.node_of(info.uid)
                 self._cluster.remove_pod(info.uid)
-                self._give_up(info, node_name, was_on_it=True)
+                self._queue.release(info, node_name, was_on_it=True)
         elif expected:
-            self._give_up(info, expected)
+            self._queue.release(info, expected)
 
     def _end_assumed(self, info: PodInfo) -> None:
         """Give the room of a pod that is about to be bound to others: it ends, and never will be.
@@ -193,34 +193,13 @@ class PodFeed(Feed[Pod]):
             return
         node_name = self._cluster.node_of(info.uid)
         self._cluster.forget(info.uid)
-        self._give_up(info, node_name, was_on_it=True)
+        self._queue.release(info, node_name, was_on_it=True)
 
     def _held_for(self, info: PodInfo) -> str:
         """Return the node that has room set aside for a waiting pod; empty: none."""
         if self._cluster.is_assumed(info.uid):
             return self._cluster.node_of(info.uid)
         return self._queue.nominator.node_of(info.uid)
-
-    def _give_up(
-        self,
-        info: PodInfo,
-        node_name: str,
-        *,
-        was_on_it: bool = False,
-        tell_itself: bool = False,
-    ) -> None:
-        """Tell those who wait for room that a node no longer has to have it for this pod.
-
-        Hints look at pods on nodes, so that it is told as if the pod had been on this one. Where it
-        was expected there and no more, pods that are more important did not leave it any room.
-        """
-        self._queue.move(
-            _DELETED,
-            info.on_node(node_name).pod,
-            None,
-            besides="" if tell_itself else info.uid,
-            at_most=None if was_on_it else info.priority,
-        )
 
     def _leave_queue(self, info: PodInfo) -> None:
         """Take a pod out of the queue, and out of Permit where it waits there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
-from moorage.framework.verdict import Code
+from moorage.framework.verdict import Code, Verdict
 
 __all__ = ["NO_NODES", "RequeueRequest"]
 
@@ -28,6 +28,16 @@ class RequeueRequest(NamedTuple):
     def error(cls) -> Self:
         """Something went wrong that no plugin decided: try again when the backoff is over."""
         return cls(Code.ERROR)
+
+    @classmethod
+    def after(cls, verdict: Verdict) -> Self:
+        """Say what may help a pod that was turned down after it had a node."""
+        if not verdict.is_rejection or not verdict.plugin:
+            return cls.error()
+        plugins = frozenset({verdict.plugin})
+        if verdict.code is Code.PENDING:
+            return cls(verdict.code, pending_plugins=plugins)
+        return cls(verdict.code, plugins)
 
     @property
     def is_error(self) -> bool:

@@ -7,7 +7,8 @@ threads, no clock but the one it is given: everything runs in the caller's event
 `framework` and `model` only.
 
 Reading order: `places` (the states and their picture), `ledger` (where each pod is),
-`wakeups` (whom an event may concern), `scheduling_queue` (when a pod moves), `nominator`.
+`wakeups` (whom an event may concern), `scheduling_queue` (when a pod moves), `nominator`,
+`profile` (what the queue asks of a profile) and `framework_profile` (which answers).
 """
 
 from __future__ import annotations

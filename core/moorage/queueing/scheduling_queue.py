@@ -15,7 +15,7 @@ from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.requeue import RequeueRequest
 from moorage.framework.verdict import Verdict
 from moorage.model.changes import pod_changes
-from moorage.model.events import ALL, ClusterEvent, EventResource
+from moorage.model.events import ALL, ActionType, ClusterEvent, EventResource
 from moorage.model.pod_info import PodInfo
 from moorage.queueing.backoff import Backoff
 from moorage.queueing.in_flight import Happening
@@ -32,6 +32,8 @@ from moorage.queueing.wakeups import (
 )
 
 __all__ = ["SchedulingQueue"]
+
+_LEFT = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
 
 # What kube-scheduler's metrics call the causes that are no events of the cluster.
 _ADDED = "UnschedulablePodAdd"
@@ -220,6 +222,22 @@ class SchedulingQueue:
                 self._wake(queued, self._wakeups.wake(queued, happening), event.label)
             elif place is Place.GATED and self._wakeups.opens_gate(queued, happening):
                 self._wake(queued, Wake.AFTER_BACKOFF, event.label)
+
+    def release(
+        self, info: PodInfo, node_name: str, *, was_on_it: bool = False, tell_itself: bool = False
+    ) -> None:
+        """Tell those who wait for room that a node no longer has to have it for this pod.
+
+        Hints look at pods on nodes, so that it is told as if the pod had been on this one. Where it
+        was expected there and no more, pods that are more important did not leave it any room.
+        """
+        self.move(
+            _LEFT,
+            info.on_node(node_name).pod,
+            None,
+            besides="" if tell_itself else info.uid,
+            at_most=None if was_on_it else info.priority,
+        )
 
     def activate(self, keys: Iterable[str]) -> None:
         """Have pods tried at once, by ``namespace/name``, whatever refused them; unknown ones are skipped.

@@ -4,9 +4,10 @@ In: watch tasks, the scheduling loop, a task for each binding, timers, the write
 that decides (`moorage.session` and below), what the command line offers (`moorage.cli`). May import
 everything below; not `embedded`, which is a cluster like any other.
 
-`runner.py` is the life of the process, `watching.py` what is watched, `catching_up.py` how
-``--until-idle`` knows that it has seen everything, `oversight.py` who lets it schedule,
-`process.py` signals and threads.
+`runner.py` is the life of the process, `watching.py` what is watched, `on_their_way.py` the pods
+that are being bound, `side_work.py` what plugins have done beside; `catching_up.py` is how
+``--until-idle`` knows that it has seen everything, and `patience.py` what it says meanwhile;
+`oversight.py` is who lets it schedule, `process.py` signals and threads.
 """
 
 from __future__ import annotations
