@@ -115,7 +115,10 @@ class Feed(ABC, Generic[T]):
 
     def _mean(self, *events: str) -> None:
         """Remember what the object that is being taken in means, for the metrics."""
-        self._events = tuple(dict.fromkeys((*self._events, *events)))
+        before = self._events
+        if before:  # seldom, and this is done for every event
+            events = (*before, *(one for one in events if one not in before))
+        self._events = events
 
     def newest(self, identity: Hashable) -> T | None:  # noqa: ARG002 - for feeds that know
         """Return the newest version that was taken in, by feeds that never go back."""

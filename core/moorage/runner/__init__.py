@@ -5,8 +5,9 @@ that decides (`moorage.session` and below), what the command line offers (`moora
 everything below; not `embedded`, which is a cluster like any other.
 
 `runner.py` is the life of the process, `watching.py` what is watched, `on_their_way.py` the pods
-that are being bound, `side_work.py` what plugins have done beside; `catching_up.py` is how
-``--until-idle`` knows that it has seen everything, and `patience.py` what it says meanwhile;
+that are being bound, `side_work.py` what plugins have done beside; `idleness.py` is how
+``--until-idle`` knows that nothing more can happen, with `catching_up.py` that it has seen
+everything, and `patience.py` what it says meanwhile;
 `oversight.py` is who lets it schedule, `process.py` signals and threads.
 """
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Coroutine, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -27,10 +27,10 @@ from moorage.framework.handle import Services
 from moorage.framework.profile import Framework
 from moorage.model.pod_info import PodInfo
 from moorage.queueing import Place
-from moorage.runner.catching_up import has_caught_up
+from moorage.runner.idleness import Idleness
 from moorage.runner.on_their_way import OnTheirWay
 from moorage.runner.oversight import Oversight
-from moorage.runner.patience import Patience, about_pods, about_unseen
+from moorage.runner.patience import Patience
 from moorage.runner.process import stopping_by_signals, threadsafe
 from moorage.runner.side_work import SideWork
 from moorage.runner.watching import (
@@ -40,7 +40,7 @@ from moorage.runner.watching import (
     Watch,
     cluster_reflectors,
     declared_watches,
-    informed_reflectors,
+    informed_watches,
 )
 from moorage.serving import Inspected
 from moorage.session import Failure, Session
@@ -50,8 +50,6 @@ __all__ = ["Runner"]
 _logger = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.02
-_ERRORS_WAITED_FOR = 3
-"""After so many errors in a row, a pod's next try is not something that idling waits for."""
 
 
 class Runner:
@@ -89,11 +87,11 @@ class Runner:
         self._silence_limit = silence_limit
         self._oversight = oversight or Oversight()
         self._session: Session | None = None
-        self._client: ApiClient | None = None
         self._reporter: Reporter | None = None
         self._side_work: SideWork | None = None
         self._watches: list[Watch] = []
         self._on_their_way: OnTheirWay | None = None
+        self._idleness: Idleness | None = None
         self._synced = asyncio.Event()
         self._stopping = asyncio.Event()
         self._over = asyncio.Event()
@@ -167,11 +165,13 @@ class Runner:
         """
         patience = Patience()
         while not self._over.is_set():
-            if self._is_quiet() and await self._has_caught_up() and self._is_quiet():
-                assert self._reporter is not None  # noqa: S101 - made before anything is quiet
+            if self._idleness is None or self._reporter is None:
+                patience.look(None, lambda: ["the plugins to start"])
+            elif await self._idleness.is_reached():
                 await self._reporter.flush(self._grace)
                 return
-            patience.look(self._standing(), self._reasons)
+            else:
+                patience.look(self._idleness.standing(), self._idleness.reasons)
             await asyncio.sleep(_POLL_SECONDS)
 
     # Start
@@ -193,11 +193,11 @@ class Runner:
 
     async def _start(self, client: ApiClient, stack: AsyncExitStack) -> None:
         services = self._services
-        self._client = services.client = client
+        services.client = client
         self._reporter = reporter = Reporter(client, self._frameworks, newest=self._newest)
         services.events = threadsafe(reporter.event)
-        self._side_work = SideWork()
-        services.spawn = self._side_work.spawn
+        self._side_work = side_work = SideWork()
+        services.spawn = side_work.spawn
         self._measure(reporter)
         reflectors = cluster_reflectors(
             client, self._frameworks.values(), silence_limit=self._silence_limit
@@ -209,10 +209,30 @@ class Runner:
         for framework in self._frameworks.values():
             started.append(framework)
             await framework.start()
+        self._session = session = self._new_session()
+        services.activate = threadsafe(services.activate)
+        pods, nodes, namespaces = reflectors
+        self._watches = [
+            Watch(nodes, session.nodes),
+            Watch(namespaces, session.namespaces),
+            *await declared_watches(client, session, silence_limit=self._silence_limit),
+            *await informed_watches(client, session, silence_limit=self._silence_limit),
+            Watch(pods, session.pods, POD_SELECTOR),
+        ]
+        self._idleness = Idleness(
+            session,
+            client,
+            self._watches,
+            reporter=reporter,
+            side_work=side_work,
+            reservations=lambda: self._reservations,
+        )
+
+    def _new_session(self) -> Session:
         initial, longest, timeout = self._queue_times
-        self._session = session = Session(
+        return Session(
             self._frameworks,
-            services,
+            self._services,
             initial_backoff=initial,
             max_backoff=longest,
             unschedulable_timeout=timeout,
@@ -220,20 +240,6 @@ class Runner:
             on_gated=self._report_gated,
             on_skipped=self._report_skipped,
         )
-        services.activate = threadsafe(services.activate)
-        pods, nodes, namespaces = reflectors
-        self._watches = [
-            Watch(nodes, session.nodes),
-            Watch(namespaces, session.namespaces),
-            *await declared_watches(client, session, silence_limit=self._silence_limit),
-            *(
-                Watch(reflector, session.informed(informer))
-                for informer, reflector in await informed_reflectors(
-                    client, session, silence_limit=self._silence_limit
-                )
-            ),
-            Watch(pods, session.pods, POD_SELECTOR),
-        ]
 
     async def _work(self) -> None:
         """Do everything at once until stopped.
@@ -388,58 +394,3 @@ class Runner:
     @property
     def _reservations(self) -> Collection[Reservation]:
         return () if self._on_their_way is None else self._on_their_way.reservations
-
-    # Idleness
-
-    def _is_quiet(self) -> bool:
-        """Say whether nothing is going on in here."""
-        if not self._synced.is_set() or self._reservations or self.session.cluster.assumed_count:
-            return False
-        if self._reporter is None or not self._reporter.status.is_idle:
-            return False
-        if self._side_work is None or not self._side_work.is_idle:
-            return False
-        counts = self.session.queue.counts()
-        if counts[Place.ACTIVE] or counts[Place.IN_FLIGHT]:
-            return False
-        return not counts[Place.BACKOFF] or all(
-            queued.error_count >= _ERRORS_WAITED_FOR
-            for queued in self.session.queue.pending()[Place.BACKOFF]
-        )
-
-    def _standing(self) -> Hashable:
-        """Return what changes whenever something moves."""
-        if self._session is None:
-            return None
-        cluster, queue = self._session.cluster, self._session.queue
-        versions = tuple(watch.reflector.resource_version for watch in self._watches)
-        counts = tuple(queue.counts().values())
-        return cluster.pod_count, cluster.assumed_count, len(self._reservations), counts, versions
-
-    def _reasons(self) -> Iterator[str]:
-        """Say what idleness waits for."""
-        if self._session is None:
-            yield "the plugins to start"
-            return
-        for watch in self._watches:
-            if not watch.reflector.synced.is_set():
-                yield f"the first list of {watch.reflector.resource}"
-        queue = self._session.queue
-        yield from about_pods(self._reservations, self._services.waiting, queue)
-        if not self._reservations:
-            yield from about_unseen(self._session.cluster)
-        if self._reporter is not None and not self._reporter.status.is_idle:
-            yield f"{self._reporter.status.unfinished} statuses of pods to be written"
-        if self._side_work is not None and not self._side_work.is_idle:
-            yield "calls that plugins make at the API server"
-
-    async def _has_caught_up(self) -> bool:
-        assert self._client is not None  # noqa: S101 - nothing is quiet before there is one
-        try:
-            for watch in self._watches:
-                if not await has_caught_up(self._client, watch):
-                    return False
-        except MoorageError as error:
-            _logger.debug("Cannot tell whether everything was seen: %s", error)
-            return False
-        return True

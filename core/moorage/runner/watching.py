@@ -14,7 +14,6 @@ from moorage.api.resources import NAMESPACES, NODES, PODS, Resource
 from moorage.api.watching import SILENCE_LIMIT, Batch, Reflector
 from moorage.errors import NotServedError
 from moorage.feed import Feed
-from moorage.framework.informing import Informer
 from moorage.framework.profile import Framework
 from moorage.model.decoding import Declaration, record_types
 from moorage.session import Session
@@ -26,7 +25,7 @@ __all__ = [
     "Watch",
     "cluster_reflectors",
     "declared_watches",
-    "informed_reflectors",
+    "informed_watches",
 ]
 
 _logger = logging.getLogger(__name__)
@@ -117,10 +116,10 @@ def _warn_of_absence(resource: Resource, plugins: Iterable[str]) -> None:
     )
 
 
-async def informed_reflectors(
+async def informed_watches(
     client: ApiClient, session: Session, *, silence_limit: float = SILENCE_LIMIT
-) -> list[tuple[Informer, Reflector[Any]]]:
-    """Make a reflector for each informer that plugins asked for.
+) -> list[Watch]:
+    """Watch what plugins asked for an informer of.
 
     What the server does not serve is left out, with a notice that names who goes without. Raises
     ApiError (403 names the missing rule), UnreachableError.
@@ -137,5 +136,5 @@ async def informed_reflectors(
         except NotServedError:
             _warn_of_absence(resource, informer.asked_by)
             continue
-        found.append((informer, reflector))
+        found.append(Watch(reflector, session.informed(informer)))
     return found
