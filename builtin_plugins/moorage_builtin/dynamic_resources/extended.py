@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import moorage
 from moorage.cache.devices import ClassStore
-from moorage.model import Container, parse_value
+from moorage.model import parse_value
 from moorage.model.devices import (
     ClaimMeta,
     DeviceClaim,
@@ -89,50 +89,59 @@ def requests_for(
     those is asked for once, for the one that needs most.
     """
     requests: list[DeviceRequest] = []
-    mappings: list[Served] = []
-    containers = [*pod.spec.init_containers, *pod.spec.containers]
-    ends = [
-        index < len(pod.spec.init_containers) and one.restart_policy != "Always"
-        for index, one in enumerate(containers)
-    ]
+    served: list[Served] = []
     for resource in sorted(resources):
         device_class = classes.for_resource(resource)
-        if device_class is None:
-            continue
-        plan = _Plan(containers, resource, device_class.metadata.name)
-        lasting = {index: plan.request(index, ()) for index, end in enumerate(ends) if not end}
-        passing = {
-            index: plan.request(index, [lasting.get(at) for at in range(index, len(ends))])
-            for index, end in enumerate(ends)
-            if end
-        }
-        largest = max(
-            (one for one in passing.values() if one is not None),
-            key=lambda one: one.exactly.count if one.exactly else 0,
-            default=None,
-        )
-        if largest is not None:
-            requests.append(largest)
-        requests += [one for one in lasting.values() if one is not None]
-        mappings += plan.mappings(
-            {one.name: largest.name for one in passing.values() if one and largest}
-        )
+        if device_class is not None:
+            plan = _Plan(pod, resource, device_class.metadata.name)
+            requests += plan.requests()
+            served += plan.served()
     claim = claim_in_memory(pod)
     devices = DeviceClaim(requests=tuple(sorted(requests, key=lambda one: one.name)))
     made = ResourceClaim(metadata=claim.metadata, spec=ResourceClaimSpec(devices=devices))
-    return made, tuple(mappings)
+    return made, tuple(served)
 
 
 class _Plan:
     """The requests for one resource, container by container."""
 
-    def __init__(self, containers: Sequence[Container], resource: str, class_name: str) -> None:
-        self._containers = containers
+    def __init__(self, pod: moorage.Pod, resource: str, class_name: str) -> None:
+        inits = pod.spec.init_containers
+        self._containers = [*inits, *pod.spec.containers]
+        self._ends = [one.restart_policy != "Always" for one in inits]
         self._resource = resource
         self._class_name = class_name
         self._names: dict[int, list[str]] = {}
+        self._replaced: dict[str, str] = {}
 
-    def request(self, index: int, reusable: Sequence[DeviceRequest | None]) -> DeviceRequest | None:
+    def requests(self) -> list[DeviceRequest]:
+        """Return what has to be asked for; of containers that end, only for the largest."""
+        count = len(self._containers)
+        ending = [index for index, ends in enumerate(self._ends) if ends]
+        lasting = {index: self._request(index, ()) for index in range(count) if index not in ending}
+        passing = [
+            request
+            for index in ending
+            if (request := self._request(index, [lasting.get(at) for at in range(index, count)]))
+        ]
+        found = [request for request in lasting.values() if request is not None]
+        if not passing:
+            return found
+        largest = max(passing, key=lambda one: one.exactly.count if one.exactly else 0)
+        self._replaced = {one.name: largest.name for one in passing}
+        return [largest, *found]
+
+    def served(self) -> list[Served]:
+        """Return whom each request serves, once they are made; those that end first come last."""
+        return [
+            Served(self._containers[index].name, self._resource, self._replaced.get(name, name))
+            for index, names in self._names.items()
+            for name in names
+        ]
+
+    def _request(
+        self, index: int, reusable: Sequence[DeviceRequest | None]
+    ) -> DeviceRequest | None:
         """Return what a container has to ask for, beyond what it can use of others."""
         container = self._containers[index]
         count = _amount(container.resources.requests, self._resource)
@@ -150,14 +159,6 @@ class _Plan:
         served.append(name)
         exactly = ExactDeviceRequest(device_class_name=self._class_name, count=count)
         return DeviceRequest(name=name, exactly=exactly)
-
-    def mappings(self, replaced: Mapping[str, str]) -> list[Served]:
-        """Return whom each request serves; those that end first come last."""
-        return [
-            Served(self._containers[index].name, self._resource, replaced.get(name, name))
-            for index, names in self._names.items()
-            for name in names
-        ]
 
 
 def _amount(requests: Mapping[str, str], resource: str) -> int:
