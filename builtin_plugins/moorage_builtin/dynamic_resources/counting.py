@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 import moorage
 from moorage.model.devices import DeviceClass
 from moorage_builtin.dynamic_resources.expressions import ExpressionError, Expressions
-from moorage_builtin.dynamic_resources.pod_devices import Reckoner, reckoner_of
 from moorage_builtin.dynamic_resources.pools import DeviceKind, PoolView
+from moorage_builtin.dynamic_resources.reckoner import Reckoner, reckoner_of
 from moorage_builtin.resources import Asked
 
 __all__ = ["DeviceCounts"]

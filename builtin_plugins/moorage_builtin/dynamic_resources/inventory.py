@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable
 from weakref import WeakValueDictionary
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 import moorage
 from moorage.cache.devices import PoolKey, SliceStore
@@ -103,6 +105,12 @@ class Inventory:
         found = tuple(sorted(views, key=lambda view: view.needs_binding))
         self._seen[name] = (node, found)
         return found
+
+    def positions(self, nodes: moorage.NodesView) -> NDArray[np.intp]:
+        """Return which of n nodes may see devices; (k,) intp, rising. All others see none."""
+        if self._shared or len(self._of_node) >= len(nodes):
+            return np.arange(len(nodes))
+        return nodes.positions(self._of_node)
 
     def way_of_asking(self, asked: Hashable) -> int:
         """Return a number for all that tells devices apart, for `profile`."""

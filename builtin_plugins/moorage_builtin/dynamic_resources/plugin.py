@@ -12,7 +12,8 @@ from moorage.model.devices import ResourceClaim
 from moorage_builtin.dynamic_resources.arguments import DynamicResourcesArgs
 from moorage_builtin.dynamic_resources.extended import MARK, asked_by_class, claim_in_memory
 from moorage_builtin.dynamic_resources.pod_claims import ClaimProblem, check_usable, claims_of
-from moorage_builtin.dynamic_resources.pod_devices import PodDevices, reckoner_of
+from moorage_builtin.dynamic_resources.pod_devices import PodDevices
+from moorage_builtin.dynamic_resources.reckoner import reckoner_of
 from moorage_builtin.dynamic_resources.requeueing import hints
 from moorage_builtin.dynamic_resources.writing import Writer
 
@@ -37,11 +38,9 @@ class DynamicResources(moorage.Plugin):
 
     def __init__(self, args: DynamicResourcesArgs, handle: moorage.Handle) -> None:
         super().__init__(args, handle)
-        self._filter_timeout = args.filter_timeout
-        self._binding_timeout = args.binding_timeout
         self._reckoner = reckoner_of(handle)
         self._ledger = self._reckoner.ledger
-        self._writer = Writer(handle, self._ledger, self._binding_timeout)
+        self._writer = Writer(handle, self._ledger, args.binding_timeout)
 
     # Before a node is known
 
@@ -79,14 +78,12 @@ class DynamicResources(moorage.Plugin):
             if not claims and extended is None:
                 return moorage.SKIP
             state[_DEVICES] = PodDevices(
-                self._reckoner,
                 self.handle,
                 pod,
                 claims,
                 extended=extended,
                 resources=resources,
-                filter_timeout=self._filter_timeout,
-                binding_timeout=self._binding_timeout,
+                args=self.args,
             )
         except ClaimProblem as problem:
             return moorage.Verdict.unresolvable(str(problem))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from tests.builtin.dynamic_resources.devices_kit import (
     DRIVER,
@@ -19,6 +20,7 @@ from tests.builtin.dynamic_resources.devices_kit import (
     request,
 )
 
+from moorage.model.devices import ResourceClaimSpec
 from moorage.testing import Cluster
 
 A100, H100 = {"model": "a100"}, {"model": "h100"}
@@ -508,6 +510,29 @@ def test_equal_nodes_are_searched_once() -> None:
     ]
     assert len(note._outcomes) == 1
     assert found.devices == {"c": ids(found.node, f"{found.node}-a", f"{found.node}-b")}
+
+
+def test_few_nodes_with_devices_are_found_among_many() -> None:
+    """Those without devices get one answer together, the others one each."""
+    names = tuple(f"n{index}" for index in range(50))
+    made = cluster(claim("c", request(count=2)), nodes=names)
+    made.add(gpu_slice("n17", "a", "b"), gpu_slice("n31", "a"), gpu_slice("gone", "a", "b"))
+
+    found = decide(made, pod("p", "c"))
+
+    assert found.devices == {"c": ids("n17", "a", "b")}
+    assert found.decision.feasible_count == 1
+
+
+def test_claim_that_asks_for_no_devices_is_allocated_on_any_node() -> None:
+    """Also on those without devices, each of which is let pass."""
+    nothing = msgspec.structs.replace(claim("c"), spec=ResourceClaimSpec())
+    made = cluster(gpu_slice("n2", "a"), nothing, nodes=("n1", "n2", "n3"))
+
+    found = decide(made, pod("p", "c"))
+
+    assert found.decision.feasible_count == 3
+    assert found.devices == {"c": []}
 
 
 def test_hopeless_search_ends_soon() -> None:
