@@ -106,6 +106,45 @@ def test_a_hook_that_does_not_exist() -> None:
     )
 
 
+def test_a_hook_whose_mark_was_forgotten() -> None:
+    """It would never be called; one that overrides a marked one is no exception."""
+
+    class Marked(Plugin):
+        @hookimpl
+        def filter(self) -> None:
+            """Refuse nothing."""
+
+    class Cost(Plugin):
+        def score(self) -> int:
+            """Be forgotten."""
+            return 1
+
+    class Dear(Marked):
+        def filter(self) -> None:
+            """Lose the mark."""
+
+    sentence = (
+        "is named like a hook, but is not marked as one; put @moorage.hookimpl above it, or rename"
+        " it"
+    )
+    assert refusal(of_code("Cost", Cost)) == f"{WHERE}: method 'score' {sentence}"
+    assert refusal(of_code("Cost", Dear)) == f"{WHERE}: method 'filter' {sentence}"
+
+
+def test_an_inherited_hook_may_be_taken_away() -> None:
+    """By setting it to None; nobody forgot anything."""
+
+    class Marked(Plugin):
+        @hookimpl
+        def filter(self) -> None:
+            """Refuse nothing."""
+
+    class Cost(Marked):
+        filter = None  # type: ignore[assignment]
+
+    assert of_code("Cost", Cost).load() is Cost
+
+
 def test_an_optional_hook_that_does_not_exist_is_let_be() -> None:
     """A plugin may be built for a later version as well."""
 

@@ -168,6 +168,17 @@ def test_who_refuses_pods_and_registers_nothing_is_retried_on_everything() -> No
             "an EventHint with 3, which cannot be called,",
             id="no-function",
         ),
+        pytest.param(
+            lambda: [EventHint(ClusterEvent("nodes", ActionType.ADD))],
+            "an EventHint for 'nodes', which is neither a moorage.EventResource nor "
+            "plural.version.group,",
+            id="no-kind",
+        ),
+        pytest.param(
+            lambda: [EventHint(ClusterEvent(EventResource.NODE, "Add"))],  # type: ignore[arg-type]
+            "an EventHint for action 'Add', which is not a moorage.ActionType,",
+            id="no-action",
+        ),
     ],
 )
 def test_wrong_events_are_named(answer: Callable[[], Any], rest: str) -> None:
@@ -177,6 +188,17 @@ def test_wrong_events_are_named(answer: Callable[[], Any], rest: str) -> None:
     assert str(caught.value) == (
         f"plugin 'Events' (acme-plugins 2.1) returned {rest} from events_to_register"
     )
+
+
+@pytest.mark.parametrize("kind", ["Node", "configmaps.v1", "racks.v1beta1.racks.example.com"])
+def test_kinds_of_events_may_be_texts(kind: str) -> None:
+    """One of Moorage's own by its value, any other by plural, version and group."""
+    hint = EventHint(ClusterEvent(kind, ActionType.DELETE))
+    framework = _registering(lambda: [hint])
+
+    framework.register_events()
+
+    assert framework.hints == {"Events": (hint,)}
 
 
 def test_events_that_are_no_list_or_raise_are_a_fault() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from functools import reduce
@@ -11,7 +12,11 @@ from typing import Any, NamedTuple
 from moorage.model.events import ActionType, ClusterEvent, EventResource
 from moorage.model.pods import Pod
 
-__all__ = ["EventHint", "HintFunction", "QueueingHint", "with_taint_changes"]
+__all__ = ["EventHint", "HintFunction", "QueueingHint", "with_taint_changes", "wrong_event"]
+
+_NAMED = frozenset(EventResource)
+_OTHER_KIND = re.compile(r"[a-z0-9-]+\.v[0-9]+((alpha|beta)[0-9]+)?(\.[a-z0-9.-]+)?")
+"""``plural.version.group``; the core group has no name."""
 
 _TAINT_CHANGED = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 
@@ -53,3 +58,15 @@ def with_taint_changes(hints: Iterable[EventHint]) -> tuple[EventHint, ...]:
     if ActionType.ADD in of_nodes and ActionType.UPDATE_NODE_TAINT not in of_nodes:
         return (*hints, EventHint(_TAINT_CHANGED))
     return hints
+
+
+def wrong_event(resource: object, action: object) -> str:
+    """Say what is wrong with a kind of event, empty: nothing; NamedTuples take anything.
+
+    A pod would wait for an event that there never is until its five minutes are over.
+    """
+    if not isinstance(action, ActionType):
+        return f"action {action!r}, which is not a moorage.ActionType"
+    if isinstance(resource, str) and (resource in _NAMED or _OTHER_KIND.fullmatch(resource)):
+        return ""
+    return f"{resource!r}, which is neither a moorage.EventResource nor plural.version.group"

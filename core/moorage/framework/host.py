@@ -13,6 +13,7 @@ import logging
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType
 
 import importlib_metadata
 from packaging.requirements import InvalidRequirement, Requirement
@@ -278,6 +279,22 @@ def _check_hooks(plugin: type[Plugin], source: PluginSource) -> None:
             raise PluginError(
                 f"{where}: hook {hook!r} is async, but it runs inline between two pods; "
                 "make it a plain function"
+            )
+    _check_marks(plugin, where)
+
+
+def _check_marks(plugin: type[Plugin], where: str) -> None:
+    """Refuse a hook whose mark was forgotten, also where it overrides one that has it.
+
+    It would never be called, and nobody would say so.
+    """
+    marked = hooks_of(plugin)
+    for hook in HOOK_ARGUMENTS:
+        method = inspect.getattr_static(plugin, hook, None)
+        if hook not in marked and isinstance(method, (FunctionType, staticmethod, classmethod)):
+            raise PluginError(
+                f"{where}: method {hook!r} is named like a hook, but is not marked as one; put "
+                "@moorage.hookimpl above it, or rename it"
             )
 
 

@@ -19,7 +19,7 @@ from moorage.fault_log import text_of, worded
 from moorage.framework import slowness
 from moorage.framework.blame import let_through
 from moorage.framework.handle import Services
-from moorage.framework.hints import EventHint
+from moorage.framework.hints import EventHint, wrong_event
 from moorage.framework.host import PluginSource
 from moorage.framework.plugin import Plugin
 from moorage.framework.points import HOOK_ARGUMENTS, POINTS, hooks_of, points_of
@@ -268,6 +268,8 @@ def _wrong_hint(hint: object) -> str:
     event: object = hint.event
     if not isinstance(event, ClusterEvent):
         return f"an EventHint of {event!r}, which is not a moorage.ClusterEvent,"
+    if wrong := wrong_event(event.resource, event.action):
+        return f"an EventHint for {wrong},"
     function: object = hint.hint
     if function is not None and not callable(function):
         return f"an EventHint with {function!r}, which cannot be called,"
