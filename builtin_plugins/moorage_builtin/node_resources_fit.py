@@ -12,6 +12,7 @@ import moorage
 from moorage.model import amounts_of, is_label_key
 from moorage.model.devices import IMPLICIT_RESOURCE, DeviceClass
 from moorage_builtin.dynamic_resources.counting import DeviceCounts
+from moorage_builtin.hints import is_own_update
 from moorage_builtin.resources import Asked, is_extended
 from moorage_builtin.scoring_strategy import ScoringStrategy, ScoringStrategyType, scorer_of
 
@@ -156,7 +157,7 @@ class NodeResourcesFit(moorage.Plugin):
             ),
             moorage.EventHint(
                 moorage.ClusterEvent(resource.UNSCHEDULED_POD, action.UPDATE_POD_SCALE_DOWN),
-                _is_this_pod,
+                is_own_update,
             ),
             moorage.EventHint(
                 moorage.ClusterEvent(resource.NODE, action.ADD | action.UPDATE_NODE_ALLOCATABLE),
@@ -209,17 +210,6 @@ class NodeResourcesFit(moorage.Plugin):
             if not left and not any(new.get(name, 0) > old.get(name, 0) for name in wanted):
                 return moorage.QueueingHint.SKIP
         return moorage.QueueingHint.QUEUE
-
-
-def _is_this_pod(
-    pod: moorage.Pod,
-    before: moorage.Pod | None,  # noqa: ARG001 - a hint gets both versions
-    after: moorage.Pod | None,
-) -> moorage.QueueingHint:
-    """Retry a pod that asks for less itself."""
-    if after is not None and after.metadata.uid == pod.metadata.uid:
-        return moorage.QueueingHint.QUEUE
-    return moorage.QueueingHint.SKIP
 
 
 def _stands_for_resource_now(

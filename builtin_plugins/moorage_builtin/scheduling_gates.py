@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import moorage
+from moorage_builtin.hints import is_own_update
 
 __all__ = ["SchedulingGates"]
 
@@ -28,14 +29,6 @@ class SchedulingGates(moorage.Plugin):
                     moorage.EventResource.UNSCHEDULED_POD,
                     moorage.ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
                 ),
-                _is_this_pod,
+                is_own_update,
             )
         ]
-
-
-def _is_this_pod(
-    pod: moorage.Pod, _: moorage.Pod | None, after: moorage.Pod | None
-) -> moorage.QueueingHint:
-    if after is not None and after.metadata.uid == pod.metadata.uid:
-        return moorage.QueueingHint.QUEUE
-    return moorage.QueueingHint.SKIP

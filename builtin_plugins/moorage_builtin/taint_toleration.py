@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import moorage
+from moorage_builtin.hints import is_own_update
 from moorage_builtin.taints import KEEPS_OUT, untolerated
 
 __all__ = ["TaintToleration"]
@@ -78,18 +79,9 @@ class TaintToleration(moorage.Plugin):
                 moorage.ClusterEvent(
                     moorage.EventResource.UNSCHEDULED_POD, action.UPDATE_POD_TOLERATION
                 ),
-                own_tolerations_changed,
+                is_own_update,
             ),
         ]
-
-
-def own_tolerations_changed(
-    pod: moorage.Pod, _: moorage.Pod | None, after: moorage.Pod | None
-) -> moorage.QueueingHint:
-    """Retry a pod whose own tolerations changed."""
-    if after is not None and after.metadata.uid == pod.metadata.uid:
-        return moorage.QueueingHint.QUEUE
-    return moorage.QueueingHint.SKIP
 
 
 def _node_lets_in_now(

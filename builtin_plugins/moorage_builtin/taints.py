@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from moorage.model import Taint, Toleration
+from moorage.model.devices import DeviceTaint, DeviceToleration
 
 __all__ = ["KEEPS_OUT", "tolerates", "untolerated"]
 
 KEEPS_OUT = frozenset({"NoSchedule", "NoExecute"})
-"""The effects that keep a pod off a node; PreferNoSchedule only scores."""
+"""The effects that keep a pod off a node, or a device from being had; PreferNoSchedule only scores."""
 
 
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Say whether one toleration tolerates one taint."""
+def tolerates(toleration: Toleration | DeviceToleration, taint: Taint | DeviceTaint) -> bool:
+    """Say whether one toleration tolerates one taint, of a node or of a device."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

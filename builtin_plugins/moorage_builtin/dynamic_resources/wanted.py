@@ -9,17 +9,14 @@ from moorage.model.devices import (
     DeviceClass,
     DeviceRequest,
     DeviceSelector,
-    DeviceTaint,
-    DeviceToleration,
     ExactDeviceRequest,
     ResourceClaim,
 )
 from moorage_builtin.dynamic_resources.expressions import ExpressionError, Expressions
 from moorage_builtin.dynamic_resources.pools import DeviceKind
+from moorage_builtin.taints import KEEPS_OUT, tolerates
 
 __all__ = ["Refused", "Wanted", "wanted_of"]
-
-_PREVENTING = frozenset({"NoSchedule", "NoExecute"})
 
 
 class Refused(Exception):  # noqa: N818 - a refusal by decision, no fault
@@ -69,9 +66,9 @@ class Wanted:
     def tolerates(self, kind: DeviceKind) -> bool:
         """Say whether no taint keeps devices of a kind from being had."""
         return all(
-            any(_tolerates(one, taint) for one in self.request.tolerations)
+            any(tolerates(one, taint) for one in self.request.tolerations)
             for taint in kind.device.taints
-            if taint.effect in _PREVENTING
+            if taint.effect in KEEPS_OUT
         )
 
     def _ask(self, kind: DeviceKind, label: Callable[[], str], expressions: Expressions) -> bool:
@@ -133,13 +130,3 @@ def _selects(
         return expressions.get(selector.cel.expression).selects(kind.look)
     except ExpressionError as error:
         raise Refused(f"{where}: selector #{index} {error}") from error
-
-
-def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return toleration.operator in {"", "Equal"} and toleration.value == taint.value
