@@ -18,7 +18,8 @@ from moorage.model import (
     VolumeAttachment,
     volume_class,
 )
-from moorage_builtin.volumes.claims import claim_uses, is_for, not_found, owner_problem, uses
+from moorage_builtin.volumes.claims import claim_uses, is_for, not_found, owner_problem
+from moorage_builtin.volumes.hints import is_used_claim
 from moorage_builtin.volumes.translation import csi_driver_of, csi_of_inline, csi_of_volume
 
 __all__ = ["NodeVolumeLimits"]
@@ -96,7 +97,7 @@ class NodeVolumeLimits(moorage.Plugin):
         return [
             moorage.EventHint(event(resource.CSI_NODE, action.ADD | action.UPDATE), _after_limits),
             moorage.EventHint(event(resource.ASSIGNED_POD, action.DELETE), _after_pod),
-            moorage.EventHint(event(resource.PERSISTENT_VOLUME_CLAIM, action.ADD), _after_claim),
+            moorage.EventHint(event(resource.PERSISTENT_VOLUME_CLAIM, action.ADD), is_used_claim),
             moorage.EventHint(event(resource.VOLUME_ATTACHMENT, action.DELETE), _after_detachment),
         ]
 
@@ -227,11 +228,3 @@ def _after_pod(
     if before is None or not before.spec.node_name:
         return _SKIP
     return _QUEUE if any(_may_count(volume) for volume in before.spec.volumes) else _SKIP
-
-
-def _after_claim(
-    pod: moorage.Pod,
-    before: PersistentVolumeClaim | None,  # noqa: ARG001 - as above
-    after: PersistentVolumeClaim | None,
-) -> moorage.QueueingHint:
-    return _QUEUE if after is not None and uses(pod, after) else _SKIP

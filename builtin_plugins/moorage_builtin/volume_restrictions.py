@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import moorage
-from moorage.model import PersistentVolumeClaim, Volume
-from moorage_builtin.volumes.claims import claim_uses, not_found
+from moorage.model import Volume
+from moorage_builtin.volumes.claims import named_claims, not_found
+from moorage_builtin.volumes.hints import is_named_claim
 
 __all__ = ["VolumeRestrictions"]
 
@@ -38,7 +39,7 @@ class VolumeRestrictions(moorage.Plugin):
     @moorage.hookimpl
     def sign(self, pod: moorage.Pod) -> Hashable | None:
         """Pods without claims and disks look the same."""
-        return None if _claim_names(pod) or _disks(pod) else ()
+        return None if named_claims(pod) or _disks(pod) else ()
 
     @moorage.hookimpl
     def pre_filter(self, state: moorage.CycleState, pod: moorage.Pod) -> moorage.Verdict | None:
@@ -49,7 +50,7 @@ class VolumeRestrictions(moorage.Plugin):
         """
         namespace = pod.metadata.namespace
         claims = set()
-        for name in _claim_names(pod):
+        for name in named_claims(pod):
             claim = self.handle.storage.claim(namespace, name)
             if claim is None:
                 return moorage.Verdict.unresolvable(not_found(name))
@@ -57,7 +58,7 @@ class VolumeRestrictions(moorage.Plugin):
                 claims.add(name)
         # A pod for whose own volume a claim was made does not name it, and is no user here.
         users = sum(
-            info.uid != pod.metadata.uid and name in _claim_names(info.pod)
+            info.uid != pod.metadata.uid and name in named_claims(info.pod)
             for name in claims
             for info in self.handle.claim_users(namespace, name)
         )
@@ -116,13 +117,8 @@ class VolumeRestrictions(moorage.Plugin):
         return [
             moorage.EventHint(event(resource.ASSIGNED_POD, action.DELETE), _gives_back),
             moorage.EventHint(event(resource.NODE, action.ADD)),
-            moorage.EventHint(event(resource.PERSISTENT_VOLUME_CLAIM, action.ADD), _is_used),
+            moorage.EventHint(event(resource.PERSISTENT_VOLUME_CLAIM, action.ADD), is_named_claim),
         ]
-
-
-def _claim_names(pod: moorage.Pod) -> list[str]:
-    """Return the claims that a pod names; those that are made for it have no other user."""
-    return [use.name for use in claim_uses(pod) if not use.is_ephemeral]
 
 
 def _disks(pod: moorage.Pod) -> tuple[Volume, ...]:
@@ -179,7 +175,7 @@ def _count(
     users = np.array(np.broadcast_to(state["users"], (rows,)), dtype=np.int64)
     for position, info in zip(positions.tolist(), pods, strict=True):
         if info.storage_volumes and info.pod.metadata.namespace == namespace:
-            users[position] += change * len(claims.intersection(_claim_names(info.pod)))
+            users[position] += change * len(claims.intersection(named_claims(info.pod)))
     state["users"] = users
 
 
@@ -194,17 +190,6 @@ def _gives_back(
     if _conflicts(_disks(pod), before):
         return _QUEUE
     shares = pod.metadata.namespace == before.metadata.namespace and not set(
-        _claim_names(pod)
-    ).isdisjoint(_claim_names(before))
+        named_claims(pod)
+    ).isdisjoint(named_claims(before))
     return _QUEUE if shares else _SKIP
-
-
-def _is_used(
-    pod: moorage.Pod,
-    before: PersistentVolumeClaim | None,  # noqa: ARG001 - as above
-    after: PersistentVolumeClaim | None,
-) -> moorage.QueueingHint:
-    """Queue where the pod names the claim that came."""
-    if after is None or after.metadata.namespace != pod.metadata.namespace:
-        return _SKIP
-    return _QUEUE if after.metadata.name in _claim_names(pod) else _SKIP

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 import moorage
 from moorage.model import (
     PersistentVolume,
-    PersistentVolumeClaim,
     StorageClass,
     volume_class,
 )
-from moorage_builtin.volumes.claims import not_found
+from moorage_builtin.volumes.claims import named_claims, not_found
+from moorage_builtin.volumes.hints import is_named_claim
 
 __all__ = ["VolumeZone"]
 
@@ -54,14 +54,14 @@ class VolumeZone(moorage.Plugin):
     @moorage.hookimpl
     def sign(self, pod: moorage.Pod) -> Hashable | None:
         """Pods without claims look the same."""
-        return None if _claim_names(pod) else ()
+        return None if named_claims(pod) else ()
 
     @moorage.hookimpl
     def pre_filter(self, state: moorage.CycleState, pod: moorage.Pod) -> moorage.Verdict | None:
         """Find the labels of the pod's volumes; skip pods whose volumes have none."""
         topologies: list[_Topology] = []
         try:
-            for name in _claim_names(pod):
+            for name in named_claims(pod):
                 volume = self._volume_of(pod, name)
                 if volume is not None:
                     topologies += _topologies(volume)
@@ -104,7 +104,7 @@ class VolumeZone(moorage.Plugin):
             moorage.EventHint(event(resource.STORAGE_CLASS, action.ADD), _after_class),
             moorage.EventHint(event(resource.NODE, action.ADD | action.UPDATE_NODE_LABEL)),
             moorage.EventHint(
-                event(resource.PERSISTENT_VOLUME_CLAIM, action.ADD | action.UPDATE), _after_claim
+                event(resource.PERSISTENT_VOLUME_CLAIM, action.ADD | action.UPDATE), is_named_claim
             ),
             moorage.EventHint(
                 event(resource.PERSISTENT_VOLUME, action.ADD | action.UPDATE), _after_volume
@@ -140,14 +140,6 @@ class VolumeZone(moorage.Plugin):
             raise _NotNowError("PersistentVolume had no name")
 
 
-def _claim_names(pod: moorage.Pod) -> list[str]:
-    return [
-        volume.persistent_volume_claim.claim_name
-        for volume in pod.spec.volumes
-        if volume.persistent_volume_claim is not None
-    ]
-
-
 def _topologies(volume: PersistentVolume) -> list[_Topology]:
     found = []
     for label in _LABELS:
@@ -164,19 +156,6 @@ def _after_class(
     after: StorageClass | None,
 ) -> moorage.QueueingHint:
     return _QUEUE if after is not None and after.volume_binding_mode == _LATER else _SKIP
-
-
-def _after_claim(
-    pod: moorage.Pod,
-    before: PersistentVolumeClaim | None,  # noqa: ARG001 - as above
-    after: PersistentVolumeClaim | None,
-) -> moorage.QueueingHint:
-    ours = (
-        after is not None
-        and after.metadata.namespace == pod.metadata.namespace
-        and after.metadata.name in _claim_names(pod)
-    )
-    return _QUEUE if ours else _SKIP
 
 
 def _after_volume(

@@ -7,10 +7,10 @@ from moorage.model import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
-    PersistentVolumeClaim,
     StorageClass,
 )
-from moorage_builtin.volumes.claims import claim_uses, is_bound, uses
+from moorage_builtin.volumes.claims import claim_uses, is_bound
+from moorage_builtin.volumes.hints import is_used_claim
 from moorage_builtin.volumes.translation import MIGRATED_PLUGINS
 
 __all__ = ["Requeueing"]
@@ -31,7 +31,7 @@ class Requeueing:
         event, either = moorage.ClusterEvent, action.ADD | action.UPDATE
         return [
             moorage.EventHint(event(resource.STORAGE_CLASS, either), _after_class),
-            moorage.EventHint(event(resource.PERSISTENT_VOLUME_CLAIM, either), _after_claim),
+            moorage.EventHint(event(resource.PERSISTENT_VOLUME_CLAIM, either), is_used_claim),
             moorage.EventHint(event(resource.PERSISTENT_VOLUME, either)),
             moorage.EventHint(event(resource.NODE, action.ADD | action.UPDATE_NODE_LABEL)),
             moorage.EventHint(event(resource.CSI_NODE, either), _after_csi_node),
@@ -64,14 +64,6 @@ def _after_class(
     if before is None or after is None or before.allowed_topologies != after.allowed_topologies:
         return _QUEUE
     return _SKIP
-
-
-def _after_claim(
-    pod: moorage.Pod,
-    before: PersistentVolumeClaim | None,  # noqa: ARG001 - as above
-    after: PersistentVolumeClaim | None,
-) -> moorage.QueueingHint:
-    return _QUEUE if after is not None and uses(pod, after) else _SKIP
 
 
 def _after_csi_node(

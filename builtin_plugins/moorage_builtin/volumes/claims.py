@@ -14,6 +14,7 @@ __all__ = [
     "is_bound",
     "is_for",
     "is_reserved_for",
+    "named_claims",
     "not_found",
     "owner_problem",
     "uses",
@@ -40,6 +41,14 @@ def claim_uses(pod: moorage.Pod) -> tuple[ClaimUse, ...]:
         if name is not None:
             found.setdefault(name, ClaimUse(name, volume.persistent_volume_claim is None))
     return tuple(found.values())
+
+
+def named_claims(pod: moorage.Pod) -> tuple[str, ...]:
+    """Return the claims that a pod names, each once; those that are made for it have no other user."""
+    if not pod.spec.volumes:
+        return ()
+    named = (volume.persistent_volume_claim for volume in pod.spec.volumes)
+    return tuple(dict.fromkeys(claim.claim_name for claim in named if claim is not None))
 
 
 def uses(pod: moorage.Pod, claim: PersistentVolumeClaim) -> bool:
