@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import moorage
 
-__all__ = ["Gate", "Guard", "Rank", "Untrue"]
+__all__ = ["Evicts", "Gate", "Guard", "Rank", "Spawns", "Untrue"]
 
 REASON = "node(s) were closed"
 
@@ -118,3 +118,37 @@ class Guard(moorage.Plugin):
 
 def _number(text: str) -> float:
     return float(text) if text.lstrip("-").isdecimal() else 0.0
+
+
+class Evicts(moorage.Plugin):
+    """Makes room by having a pod deleted beside the scheduling."""
+
+    @moorage.hookimpl
+    def post_filter(self, diagnosis: moorage.Diagnosis) -> moorage.Nomination:
+        """Delete all pods of the first node."""
+        for pod in diagnosis.nodes.pods(0):
+            assert self.handle.spawn(self.handle.delete(pod))
+        return moorage.Nomination(diagnosis.nodes.name(0))
+
+
+class Spawns(moorage.Plugin):
+    """Spawns what the test says when it starts."""
+
+    def __init__(self, args: moorage.PluginArgs, handle: moorage.Handle) -> None:
+        super().__init__(args, handle)
+        self.begun = False
+
+    async def work(self) -> None:
+        """Fail."""
+        self.begun = True
+        message = "no such thing"
+        raise LookupError(message)
+
+    @moorage.hookimpl
+    def start(self) -> None:
+        """Spawn."""
+        self.handle.spawn(self.work())
+
+    @moorage.hookimpl
+    def filter(self) -> None:
+        """Let everything pass, so as to be at some point."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
-from tests.testing.sample_plugins import Gate, Rank
+from tests.testing.sample_plugins import Evicts, Gate, Rank, Spawns
 
 import moorage
 from moorage import PluginError
-from moorage.testing import Cluster, Scheduler, make_node, make_pod
+from moorage.testing import Cluster, Scheduler, make_node, make_pod, process
 
 
 def test_pods_are_bound_and_count_for_the_next() -> None:
@@ -64,6 +66,67 @@ def test_what_is_sent_to_the_api_server_is_kept() -> None:
         assert request.method == "POST"
         assert request.path == "/api/v1/namespaces/default/pods/a/binding"
         assert request.body["target"]["name"] == "n1"
+
+
+def test_what_plugins_spawn_is_done() -> None:
+    """Its requests are kept as those of hooks are."""
+    old, new = make_pod("old", cpu="3"), make_pod("new", cpu="3")
+    with Scheduler(Cluster(["n1"]), plugins=["NodeResourcesFit", Evicts]) as scheduler:
+        scheduler.submit(old)
+        scheduler.submit(new)
+
+        (request,) = scheduler.requests
+        assert (request.method, request.path) == ("DELETE", "/api/v1/namespaces/default/pods/old")
+
+        scheduler.remove_pod(old)
+        assert scheduler.advance(10) == {"default/new": "n1"}
+
+
+def test_the_preemption_of_the_default_profile_is_seen() -> None:
+    """Its victim is marked, then deleted; the pod waits until it is gone."""
+    old, new = make_pod("old", cpu="3"), make_pod("new", cpu="3", priority=9)
+    with Scheduler(Cluster(["n1"]), profile="default") as scheduler:
+        scheduler.submit(old)
+        scheduler.submit(new)
+
+        assert [request.method for request in scheduler.requests] == ["POST", "PATCH", "DELETE"]
+        assert "default/new" not in scheduler.placed
+
+
+def test_what_spawned_work_raises_comes_out() -> None:
+    """A cluster would only log it."""
+    with (
+        Scheduler(Cluster(["n1"]), plugins=[Spawns]) as scheduler,
+        pytest.raises(LookupError, match="no such thing"),
+    ):
+        scheduler.run()
+
+
+def test_spawned_work_that_nobody_waits_for_is_dropped() -> None:
+    """Nothing is left that was never awaited."""
+    with Scheduler(Cluster(["n1"]), plugins=[Spawns]) as scheduler:
+        plugin = scheduler.plugin("Spawns")
+
+    assert isinstance(plugin, Spawns)
+    assert not plugin.begun
+
+
+def test_spawned_work_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would keep a scheduler from ever being idle."""
+
+    class Endless(Spawns):
+        """Has work that is never done."""
+
+        async def work(self) -> None:
+            """Hang."""
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(process, "_MOST_SECONDS", 0.01)
+    with (
+        Scheduler(Cluster(["n1"]), plugins=[Endless]) as scheduler,
+        pytest.raises(PluginError, match=r"handle\.spawn did not end .*Endless\.work; let work"),
+    ):
+        scheduler.run()
 
 
 def test_pods_and_nodes_can_go() -> None:

@@ -226,9 +226,12 @@ class Handle:
     def spawn(self, work: Coroutine[Any, Any, None]) -> bool:
         """Run a coroutine beside the scheduling, in a task of its own; say whether it will run.
 
-        For what a hook that must not block wants done at the API server. An exception is logged. At
-        shutdown the task has as long as bindings have, and is cancelled then. Where there is no API
-        server (tests, `moorage verify`), the coroutine is closed without being run.
+        For what a hook that must not block wants done at the API server, and that ends: while it
+        runs, the scheduler is not idle. An exception is logged. At shutdown the task has as long as
+        bindings have, and is cancelled then. Where there is no API server (`moorage verify`,
+        `moorage.testing` but for `Scheduler`), the coroutine is closed without being run.
+        Work that goes on for ever is a task that ``start`` makes, as ``async def``, and ``close``
+        cancels.
         """
         return self._services.spawn(work)
 

@@ -6,7 +6,8 @@ what a plugin sends to the server is kept, to be looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -29,6 +30,8 @@ from moorage.testing.running import run_to_end
 __all__ = ["Request", "Scheduler"]
 
 _MOST_ATTEMPTS = 5000
+_MOST_SECONDS = 5.0
+"""How long work that plugins spawned may take, by the clock on the wall: it would never end."""
 
 
 class Request(NamedTuple):
@@ -73,8 +76,9 @@ class Scheduler:
 
     Plugins, profile and arguments as in `schedule`. Everything that happens to the cluster
     meanwhile must come through here, so that waiting pods hear of it. `messages` say why pods are
-    pending; `requests` are what plugins sent to the API server. Use it as a context manager:
-    plugins are started at once and closed at the end.
+    pending; `requests` are what plugins sent to the API server. What they have done beside the
+    scheduling, by `Handle.spawn`, is done before the next pod is tried, and what it raises comes
+    out here. Use it as a context manager: plugins are started at once and closed at the end.
     """
 
     def __init__(
@@ -91,6 +95,8 @@ class Scheduler:
         self.messages: dict[str, str] = {}
         services = cluster.services()
         services.client = _Requests(self.requests)
+        self._spawned: list[Coroutine[Any, Any, None]] = []
+        services.spawn = self._spawn
         self._framework = make_framework(
             services,
             plugins=_with_binding(plugins) if profile is None else plugins,
@@ -122,6 +128,8 @@ class Scheduler:
         """Close the plugins; raises what the first of them raises."""
         faults: list[PluginError] = []
         run_to_end(self._framework.close(faults.append))
+        while self._spawned:
+            self._spawned.pop().close()
         if faults:
             raise faults[0]
 
@@ -209,14 +217,27 @@ class Scheduler:
     # Inside
 
     def _settle(self) -> bool:
-        """Bind or undo the reservations that Permit is done with; say whether there were any."""
+        """Do what was spawned, bind or undo what Permit is done with; say whether there was any."""
+        spawned = self._do_spawned()
         settled = [
             one for one in self._reserved if one.waiting is None or one.waiting.verdict is not None
         ]
         for reservation in settled:
             self._reserved.remove(reservation)
             run_to_end(self._bind(reservation))
-        return bool(settled)
+        return spawned or bool(settled)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> bool:
+        self._spawned.append(work)
+        return True
+
+    def _do_spawned(self) -> bool:
+        """Do what plugins spawned, to its end; say whether there was any."""
+        works = self._spawned.copy()
+        self._spawned.clear()
+        if works:
+            run_to_end(_done(works))
+        return bool(works)
 
     async def _bind(self, reservation: Reservation) -> None:
         threads = DaemonThreads(limit=1)
@@ -237,6 +258,20 @@ class Scheduler:
             await binder.post_bind(reservation)
         finally:
             threads.close()
+
+
+async def _done(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Await all of it at once; PluginError where that does not end."""
+    tasks = {asyncio.ensure_future(work): getattr(work, "__qualname__", "?") for work in works}
+    _, late = await asyncio.wait(tasks, timeout=_MOST_SECONDS)
+    if late:
+        # The event loop cancels them when it ends.
+        names = ", ".join(sorted(tasks[task] for task in late))
+        raise PluginError(
+            f"what was given to handle.spawn did not end within {_MOST_SECONDS:g} seconds: {names}; "
+            "let work that never ends be a task that start makes and close cancels"
+        )
+    await asyncio.gather(*tasks)
 
 
 async def _announce_nothing(_: Reservation) -> None:
