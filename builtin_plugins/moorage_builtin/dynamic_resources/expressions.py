@@ -166,17 +166,6 @@ class Expressions:
         )
 
         kinds = cel.Type
-        declared: dict[str, list[Any]] = {}
-        for one in FUNCTIONS:
-            declared.setdefault(one.name, []).append(
-                cel.Overload(
-                    one.id,
-                    return_type=getattr(kinds, one.returns),
-                    parameters=[getattr(kinds, argument) for argument in one.arguments],
-                    is_member=one.member,
-                    impl=one.call,
-                )
-            )
         attributes = kinds.Map(kinds.STRING, kinds.Map(kinds.STRING, kinds.DYN))
         capacity = kinds.Map(kinds.STRING, kinds.Map(kinds.STRING, kinds.MAP))
         return cel.NewEnv(
@@ -193,8 +182,24 @@ class Expressions:
                 ext_optional.ExtOptional(),
                 ext_strings.ExtStrings(),
             ],
-            functions=[cel.FunctionDecl(name, found) for name, found in declared.items()],
+            functions=_declared(cel),
         )
+
+
+def _declared(cel: Any) -> list[Any]:  # noqa: ANN401 - the library has no types
+    """Declare what Kubernetes adds to CEL."""
+    overloads: dict[str, list[Any]] = {}
+    for one in FUNCTIONS:
+        overloads.setdefault(one.name, []).append(
+            cel.Overload(
+                one.id,
+                return_type=getattr(cel.Type, one.returns),
+                parameters=[getattr(cel.Type, argument) for argument in one.arguments],
+                is_member=one.member,
+                impl=one.call,
+            )
+        )
+    return [cel.FunctionDecl(name, found) for name, found in overloads.items()]
 
 
 def _with_domains(domains: Iterable[str], told: Mapping[str, Any]) -> dict[str, Any]:
