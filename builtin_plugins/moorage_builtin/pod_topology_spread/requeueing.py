@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import moorage
+from moorage.framework.hints import HintFunction
 from moorage.model import Taint, Workload
 from moorage_builtin.pod_topology_spread.constraints import Constraint, InvalidConstraintError
 from moorage_builtin.pod_topology_spread.inclusion import Inclusion
@@ -27,41 +28,18 @@ class Requeueing:
 
     def hints(self, *, defaults_filter: bool) -> list[moorage.EventHint]:
         """List what helps; `defaults_filter`: some default constraint is hard."""
-        action, event = moorage.ActionType, moorage.ClusterEvent
-        resource = moorage.EventResource
-        hints = [
-            moorage.EventHint(
-                event(
-                    resource.ASSIGNED_POD,
-                    # Other: a pod that is asked to end is no longer counted.
-                    action.ADD | action.DELETE | action.UPDATE_POD_LABEL | action.UPDATE_OTHER,
-                ),
-                self.after_other_pod,
-            ),
-            moorage.EventHint(
-                event(
-                    resource.UNSCHEDULED_POD,
-                    action.UPDATE_POD_LABEL | action.UPDATE_POD_TOLERATION,
-                ),
-                self.after_own_update,
-            ),
-            moorage.EventHint(
-                event(
-                    resource.NODE,
-                    action.ADD
-                    | action.DELETE
-                    | action.UPDATE_NODE_LABEL
-                    | action.UPDATE_NODE_TAINT,
-                ),
-                self.after_node,
-            ),
+        action, resource = moorage.ActionType, moorage.EventResource
+        # Other: a pod that is asked to end is no longer counted.
+        of_pods = action.ADD | action.DELETE | action.UPDATE_POD_LABEL | action.UPDATE_OTHER
+        own = action.UPDATE_POD_LABEL | action.UPDATE_POD_TOLERATION
+        of_nodes = action.ADD | action.DELETE | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_TAINT
+        workloads = (resource.SERVICE, *_CONTROLLERS) if defaults_filter else ()
+        return [
+            _hint(resource.ASSIGNED_POD, of_pods, self.after_other_pod),
+            _hint(resource.UNSCHEDULED_POD, own, self.after_own_update),
+            _hint(resource.NODE, of_nodes, self.after_node),
+            *(_hint(kind, action.ALL, after_workload) for kind in workloads),
         ]
-        if defaults_filter:
-            hints += [
-                moorage.EventHint(event(kind, action.ALL), after_workload)
-                for kind in (resource.SERVICE, *_CONTROLLERS)
-            ]
-        return hints
 
     def after_other_pod(
         self, pod: moorage.Pod, before: moorage.Pod | None, after: moorage.Pod | None
@@ -123,6 +101,10 @@ def after_workload(
     if workload is None or workload.metadata.namespace != pod.metadata.namespace:
         return _SKIP
     return _SKIP if pod.spec.topology_spread_constraints else _QUEUE
+
+
+def _hint(resource: str, action: moorage.ActionType, function: HintFunction) -> moorage.EventHint:
+    return moorage.EventHint(moorage.ClusterEvent(resource, action), function)
 
 
 def _concerns(constraint: Constraint, pod: moorage.Pod | None) -> tuple[bool, bool]:
