@@ -33,6 +33,7 @@ from moorage.framework.informing import Informer
 from moorage.framework.nomination import Nomination
 from moorage.framework.placement import Placement, PodGroup
 from moorage.framework.plugin import Depends, Plugin, PluginArgs, hookimpl
+from moorage.framework.pre_binding import PodInPreBind, PodsInPreBind
 from moorage.framework.profile import Framework
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.scaling import scale
@@ -74,7 +75,9 @@ __all__ = [
     "PluginError",
     "Pod",
     "PodGroup",
+    "PodInPreBind",
     "PodInfo",
+    "PodsInPreBind",
     "PodsOnRows",
     "QueuedPod",
     "QueueingHint",

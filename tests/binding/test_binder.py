@@ -293,6 +293,24 @@ async def test_pod_that_is_called_off_in_pre_bind_is_not_bound() -> None:
     assert len(pods) == 0
 
 
+async def test_pod_may_be_called_off_from_a_thread_of_a_plugin() -> None:
+    """As it may be allowed to go on from there."""
+    asyncio.get_running_loop().set_debug(True)  # asyncio looks who calls only then
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await asyncio.sleep(60)
+
+    case = Case({"A.pre_bind": lambda _pod, _plugin: work()})
+    task = asyncio.create_task(case.bind(case.reserve()))
+    await begun.wait()
+    pod = case.world.services.pre_binding.get("p0")
+    assert pod is not None
+    assert await asyncio.to_thread(pod.cancel, "preempted by Other")
+    assert await task == moorage.Verdict.error("preempted by Other")
+
+
 async def test_plain_hook_is_over_before_its_pod_is_called_off() -> None:
     """Its thread cannot be stopped, and must not go on while what it did is undone."""
     begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()

@@ -105,16 +105,18 @@ class Binder:
     ) -> Verdict:
         # Cancelled in place: whoever drives this, a task or not, drives all of it.
         task = current_task() if _is_async(hook, reservation) else None
-        pod.on_called_off = None if task is None else task.cancel
-        try:
+        if task is None:
             verdict = await self._ask(hook, reservation)
-        except asyncio.CancelledError:
-            if not pod.called_off or task is None or task.cancelling() > 1:
-                raise  # the process ends
-        finally:
-            pod.on_called_off = None
-            if pod.called_off and task is not None:
-                task.uncancel()
+        else:
+            pod.on_called_off = call_off = _CallOff(task)
+            try:
+                verdict = await self._ask(hook, reservation)
+            except asyncio.CancelledError:
+                if not call_off.was_made or task.cancelling() > 1:
+                    raise  # the process ends
+            finally:
+                pod.on_called_off = None
+                call_off.end()
         return Verdict.error(pod.called_off) if pod.called_off else verdict
 
     async def _pre_flight(self, reservation: Reservation) -> tuple[Verdict, frozenset[str]]:
@@ -192,6 +194,30 @@ class Binder:
             return await hook.call(*arguments)
         answer = await self._threads.run(lambda: hook.call(*arguments))
         return await answer if inspect.isawaitable(answer) else answer
+
+
+class _CallOff:
+    """Cancels what a task is at, until its `end`; a plugin may call it from a thread of its own."""
+
+    def __init__(self, task: asyncio.Task[object]) -> None:
+        self.was_made = False
+        self._task = task
+        self._loop = asyncio.get_running_loop()
+        self._is_over = False
+
+    def __call__(self) -> None:
+        self._loop.call_soon_threadsafe(self._cancel)
+
+    def end(self) -> None:
+        """Cancel nothing any more, nor have the task count as cancelled."""
+        self._is_over = True
+        if self.was_made:
+            self._task.uncancel()
+
+    def _cancel(self) -> None:
+        if not self._is_over:
+            self.was_made = True
+            self._task.cancel()
 
 
 def _is_async(hook: Hook, reservation: Reservation) -> bool:
