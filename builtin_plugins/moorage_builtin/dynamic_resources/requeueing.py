@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import moorage
-from moorage.framework.hints import HintFunction
 from moorage.model.devices import ResourceClaim
 from moorage_builtin.dynamic_resources.ledger import Ledger
 from moorage_builtin.dynamic_resources.pod_claims import ClaimProblem, claims_of
 
 __all__ = ["hints"]
 
+_Hint = Callable[..., moorage.QueueingHint]
 _QUEUE, _SKIP = moorage.QueueingHint.QUEUE, moorage.QueueingHint.SKIP
 
 
@@ -66,7 +68,7 @@ def hints(ledger: Ledger) -> list[moorage.EventHint]:
     made = action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
     node_changed = action.ADD | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_ALLOCATABLE
     answers = _Hints(ledger)
-    registered: list[tuple[moorage.EventResource, moorage.ActionType, HintFunction | None]] = [
+    registered: list[tuple[moorage.EventResource, moorage.ActionType, _Hint | None]] = [
         (resource.NODE, node_changed, None),
         (resource.RESOURCE_CLAIM, changed | action.DELETE, answers.on_claim),
         (resource.UNSCHEDULED_POD, made, answers.on_pod),

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import moorage
-from moorage.framework.hints import HintFunction
 from moorage.model import Taint, Workload
 from moorage_builtin.pod_topology_spread.constraints import Constraint, InvalidConstraintError
 from moorage_builtin.pod_topology_spread.inclusion import Inclusion
@@ -103,7 +102,9 @@ def after_workload(
     return _SKIP if pod.spec.topology_spread_constraints else _QUEUE
 
 
-def _hint(resource: str, action: moorage.ActionType, function: HintFunction) -> moorage.EventHint:
+def _hint(
+    resource: str, action: moorage.ActionType, function: Callable[..., moorage.QueueingHint]
+) -> moorage.EventHint:
     return moorage.EventHint(moorage.ClusterEvent(resource, action), function)
 
 
