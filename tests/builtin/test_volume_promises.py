@@ -7,6 +7,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, cast
 
 import hypothesis.strategies as st
+import numpy as np
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.builtin.simulated_storage import (
@@ -77,7 +78,12 @@ class Promises(RuleBasedStateMachine):
         self.binder = Binder(self.threads, _announced)
         self.api = SimulatedStorage()
         self.clock = Clock()
-        self.services = Services(clock=self.clock, client=cast("ApiClient", self.api))
+        self.services = Services(
+            clock=self.clock,
+            client=cast("ApiClient", self.api),
+            # Of equal nodes the same one each time: an example that is tried again must not differ.
+            generator=np.random.default_rng(1),
+        )
         plugins: dict[str, type[moorage.Plugin]] = {
             "PrioritySort": PrioritySort,
             "VolumeRestrictions": VolumeRestrictions,
