@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.loop_kit import Clock
+from tests.runner.test_runner import eventually
 
 import moorage
 from moorage.runner import patience
@@ -42,6 +43,11 @@ async def _idle_with(
     await cluster.until_idle(Slow=plugin)
 
 
+async def _told(caplog: pytest.LogCaptureFixture, text: str) -> None:
+    """Wait until something is said; on a machine that is busy that may take a while."""
+    await eventually(lambda: f"waiting for pod default/p, {text}" in caplog.text)
+
+
 async def test_a_pod_in_a_hook_of_binding_is_named(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -53,10 +59,10 @@ async def test_a_pod_in_a_hook_of_binding_is_named(
         @moorage.hookimpl
         async def pre_bind(self) -> None:
             """Wait."""
-            await asyncio.sleep(0.5)
+            await _told(caplog, "which is in pre_bind of plugin 'Slow' (tests)")
 
     await _idle_with(cluster, Slow, monkeypatch)
-    assert "waiting for pod default/p, which is in pre_bind of plugin 'Slow' (tests)" in caplog.text
+    assert cluster.node_of("p") == "n1"
 
 
 async def test_a_pod_in_permit_is_named(
@@ -68,12 +74,20 @@ async def test_a_pod_in_permit_is_named(
         """Lets pods wait."""
 
         @moorage.hookimpl
-        def permit(self) -> moorage.Verdict:
+        def permit(self, pod: moorage.Pod) -> moorage.Verdict:
             """Wait."""
-            return moorage.Verdict.wait(0.5)
+
+            async def later() -> None:
+                await _told(caplog, "which waits in permit for plugin 'Slow'")
+                waiting = self.handle.waiting_pods.get(pod.metadata.uid)
+                assert waiting is not None
+                waiting.allow("Slow")
+
+            self.task = asyncio.create_task(later())
+            return moorage.Verdict.wait(60)
 
     await _idle_with(cluster, Slow, monkeypatch)
-    assert "waiting for pod default/p, which waits in permit for plugin 'Slow'" in caplog.text
+    assert cluster.node_of("p") == "n1"
 
 
 async def test_a_pod_that_nobody_bound_is_named(
@@ -87,16 +101,13 @@ async def test_a_pod_that_nobody_bound_is_named(
         @moorage.hookimpl
         async def bind(self, pod: moorage.Pod) -> None:
             """Bind later than it says."""
-            client = self.handle
 
             async def later() -> None:
-                await asyncio.sleep(0.5)
-                await client.bind(pod, "n1")
+                what = "which was bound and is not seen on a node; does its Bind plugin bind?"
+                await _told(caplog, what)
+                await self.handle.bind(pod, "n1")
 
             self.task = asyncio.create_task(later())
 
     await _idle_with(cluster, Slow, monkeypatch)
-    assert (
-        "waiting for pod default/p, which was bound and is not seen on a node; does its Bind plugin"
-        " bind?" in caplog.text
-    )
+    assert cluster.node_of("p") == "n1"
