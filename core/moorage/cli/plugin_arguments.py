@@ -50,7 +50,15 @@ def default_arguments(model: type[PluginArgs]) -> dict[str, Any]:
     }
 
 
-def _of(model: type[BaseModel], prefix: str, *, nested: bool = True) -> Iterator[Argument]:
+def _of(
+    model: type[BaseModel],
+    prefix: str,
+    *,
+    nested: bool = True,
+    within: tuple[type[BaseModel], ...] = (),
+) -> Iterator[Argument]:
+    """List a model's fields; a model that holds itself, `within` others or not, is listed once."""
+    within = (*within, model)
     for field, info in model.model_fields.items():
         name = f"{prefix}{info.alias or field}"
         default = None if info.is_required() else _plain(model, field, info)
@@ -58,9 +66,8 @@ def _of(model: type[BaseModel], prefix: str, *, nested: bool = True) -> Iterator
         description = info.description or ""
         yield Argument(name, _type(info.annotation), required, default, description)
         inner = _model_in(info.annotation)
-        if nested and inner is not None and inner is not model:
-            repeated = "[]" if _is_list(info.annotation) else ""
-            yield from _of(inner, f"{name}{repeated}.")
+        if nested and inner is not None and inner not in within:
+            yield from _of(inner, f"{name}{_repeated(info.annotation)}.", within=within)
 
 
 def _plain(model: type[BaseModel], field: str, info: FieldInfo) -> Any:  # noqa: ANN401 - JSON
@@ -106,7 +113,13 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401 - as _
     return next((found for one in get_args(annotation) if (found := _model_in(one))), None)
 
 
-def _is_list(annotation: Any) -> bool:  # noqa: ANN401 - as _type
-    if get_origin(annotation) in _LISTS:
-        return True
-    return any(map(_is_list, get_args(annotation)))
+def _repeated(annotation: Any) -> str:  # noqa: ANN401 - as _type
+    """Say how often the model in a type stands there: ``[]`` in a list, ``.*`` under names."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in _LISTS:
+        own = "[]"
+    elif isinstance(origin, type) and issubclass(origin, Mapping):
+        own = ".*"
+    else:
+        own = ""
+    return own + next((_repeated(one) for one in inner if _model_in(one)), "")
