@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import moorage
 from moorage.model import Taint
-from moorage_builtin.taints import tolerates
+from moorage.model.taints import tolerates
 
 __all__ = ["NodeUnschedulable"]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import moorage
+from moorage.model.taints import KEEPS_OUT, untolerated
 from moorage_builtin.hints import is_own_update
-from moorage_builtin.taints import KEEPS_OUT, untolerated
 
 __all__ = ["TaintToleration"]
 

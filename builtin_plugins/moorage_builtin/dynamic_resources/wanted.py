@@ -12,9 +12,9 @@ from moorage.model.devices import (
     ExactDeviceRequest,
     ResourceClaim,
 )
+from moorage.model.taints import KEEPS_OUT, tolerates
 from moorage_builtin.dynamic_resources.expressions import ExpressionError, Expressions
 from moorage_builtin.dynamic_resources.pools import DeviceKind
-from moorage_builtin.taints import KEEPS_OUT, tolerates
 
 __all__ = ["Refused", "Wanted", "wanted_of"]
 

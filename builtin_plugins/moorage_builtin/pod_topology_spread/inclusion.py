@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import moorage
+from moorage.model.taints import KEEPS_OUT, untolerated
 from moorage_builtin.node_terms import required_of_pod
 from moorage_builtin.pod_topology_spread.constraints import Constraint
-from moorage_builtin.taints import KEEPS_OUT, untolerated
 
 __all__ = ["Inclusion", "have_keys"]
 

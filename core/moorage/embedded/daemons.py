@@ -14,13 +14,12 @@ from moorage.model.affinity import NodeAffinity
 from moorage.model.nodes import Taint
 from moorage.model.pods import Toleration
 from moorage.model.selectors import InvalidSelectorError, node_term_requirements
+from moorage.model.taints import KEEPS_OUT, untolerated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["belongs_on"]
-
-_KEEPS_OUT = frozenset({"NoSchedule", "NoExecute"})
 
 
 def belongs_on(pod: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
@@ -57,14 +56,4 @@ def _is_selected(spec: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
 
 def _is_tolerated(spec: Mapping[str, Any], taints: object) -> bool:
     tolerations = msgspec.convert(spec.get("tolerations") or (), tuple[Toleration, ...])
-    return all(
-        any(_tolerates(one, taint) for one in tolerations)
-        for taint in msgspec.convert(taints, tuple[Taint, ...])
-        if taint.effect in _KEEPS_OUT
-    )
-
-
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect not in {"", taint.effect} or toleration.key not in {"", taint.key}:
-        return False
-    return toleration.operator == "Exists" or toleration.value == taint.value
+    return not untolerated(msgspec.convert(taints, tuple[Taint, ...]), tolerations, KEEPS_OUT)

@@ -1,4 +1,4 @@
-"""Taints and tolerations, as several plugins see them.
+"""Taints and tolerations, of nodes and devices: which tolerates which.
 
 Rule: a toleration tolerates a taint whose effect (if it names one), key (if it names one) and
 value (unless its operator is Exists) are its own. The operators Lt and Gt (KEP-5471) are alpha in
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from moorage.model import Taint, Toleration
 from moorage.model.devices import DeviceTaint, DeviceToleration
+from moorage.model.nodes import Taint
+from moorage.model.pods import Toleration
 
 __all__ = ["KEEPS_OUT", "tolerates", "untolerated"]
 
