@@ -7,6 +7,7 @@ term that cannot be read: the API takes ``Gt`` with any text. In a configuration
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ __all__ = [
     "NodeTerm",
     "RequiredNodeAffinity",
     "compile_term",
+    "readable_terms",
     "required_of",
     "required_of_pod",
     "required_terms",
@@ -97,7 +99,7 @@ def required_of_pod(pod: moorage.Pod) -> RequiredNodeAffinity:
             Requirement(key, "In", frozenset((value,)))
             for key, value in pod.spec.node_selector.items()
         ),
-        None if terms is None else tuple(filter(None, map(_readable, terms))),
+        None if terms is None else readable_terms(terms),
     )
 
 
@@ -133,11 +135,18 @@ def compile_term(term: NodeSelectorTerm, *, field: str) -> NodeTerm:
     return NodeTerm(*node_term_requirements(term, field=field))
 
 
-def _readable(term: NodeSelectorTerm) -> NodeTerm | None:
-    try:
-        return compile_term(term, field="")
-    except InvalidSelectorError:
-        return None
+@lru_cache(maxsize=16384)
+def readable_terms(terms: tuple[NodeSelectorTerm, ...]) -> tuple[NodeTerm, ...]:
+    """Compile terms without those that match no node: empty ones, and what cannot be read."""
+    found = []
+    for term in terms:
+        try:
+            compiled = compile_term(term, field="")
+        except InvalidSelectorError:
+            continue
+        if not compiled.is_empty:
+            found.append(compiled)
+    return tuple(found)
 
 
 def _name_rows(needed: Requirement, nodes: moorage.NodesView) -> NDArray[np.bool_]:

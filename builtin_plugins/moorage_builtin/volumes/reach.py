@@ -1,15 +1,17 @@
-"""From which nodes a volume can be reached: its node affinity."""
+"""From which nodes a volume can be reached: its node affinity.
+
+That is about labels: fields count as absent, as in kube-scheduler. A term that is empty or cannot be
+read matches no node.
+"""
 
 from __future__ import annotations
-
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 import moorage
-from moorage.model import CSINode, InvalidSelectorError, NodeSelector, PersistentVolume
-from moorage_builtin.node_terms import NodeTerm, compile_term
+from moorage.model import CSINode, NodeSelector, PersistentVolume
+from moorage_builtin.node_terms import NodeTerm, readable_terms
 from moorage_builtin.volumes.translation import is_migrated, older_kind_of, translated_affinity
 
 __all__ = ["Reach", "reaches"]
@@ -57,7 +59,7 @@ class Reach:
         rows = self._known.get(required)
         if rows is None:
             rows = np.zeros(len(self._nodes), dtype=np.bool_)
-            for term in _compiled(required):
+            for term in readable_terms(required.node_selector_terms):
                 if all(needed.accepts(None) for needed in term.fields):
                     if term.labels:
                         rows |= NodeTerm(term.labels, ()).rows(self._nodes)
@@ -90,27 +92,10 @@ def reaches(volume: PersistentVolume, node: moorage.Node, storage: moorage.Stora
     return any(
         all(needed.accepts(labels.get(needed.key)) for needed in term.labels)
         and all(needed.accepts(None) for needed in term.fields)
-        for term in _compiled(required)
+        for term in readable_terms(required.node_selector_terms)
     )
 
 
 def _required(volume: PersistentVolume) -> NodeSelector | None:
     affinity = volume.spec.node_affinity
     return None if affinity is None else affinity.required
-
-
-@lru_cache(maxsize=16384)
-def _compiled(required: NodeSelector) -> tuple[NodeTerm, ...]:
-    """Compile terms; an empty one and one that is not valid match nothing, and are left out.
-
-    A volume's affinity is about labels: fields count as absent, as in kube-scheduler.
-    """
-    found = []
-    for term in required.node_selector_terms:
-        try:
-            compiled = compile_term(term, field="spec.nodeAffinity")
-        except InvalidSelectorError:
-            continue
-        if not compiled.is_empty:
-            found.append(compiled)
-    return tuple(found)
