@@ -21,7 +21,14 @@ from moorage.cache import (
     PodsOnRows,
     StorageStore,
 )
-from moorage.errors import ConfigurationError, MoorageError, PluginError
+from moorage.errors import (
+    ApiError,
+    ConfigurationError,
+    LostAnswerError,
+    MoorageError,
+    PluginError,
+    UnreachableError,
+)
 from moorage.framework.assembly import new_framework
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Diagnosis
@@ -48,6 +55,7 @@ __all__ = [
     "SKIP",
     "SUCCESS",
     "ActionType",
+    "ApiError",
     "BudgetStore",
     "ClusterEvent",
     "Code",
@@ -64,6 +72,7 @@ __all__ = [
     "HostPort",
     "Informer",
     "LabelColumnView",
+    "LostAnswerError",
     "MoorageError",
     "Node",
     "NodeInfo",
@@ -84,6 +93,7 @@ __all__ = [
     "Registry",
     "Services",
     "StorageStore",
+    "UnreachableError",
     "Verdict",
     "WaitingPod",
     "WaitingPods",

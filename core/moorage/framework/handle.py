@@ -239,7 +239,12 @@ class Handle:
 
     @property
     def client(self) -> ApiClient:
-        """The asyncio client of the API server; PluginError where there is none."""
+        """The asyncio client of the API server; PluginError where there is none.
+
+        ``await client.request("PATCH", path, body={...}, content_type=...)`` sends JSON and returns
+        the answer's body; ApiError where the server refuses, UnreachableError where it does not
+        answer (LostAnswerError: it may have done it all the same).
+        """
         if self._services.client is None:
             raise PluginError(
                 f"plugin {self.plugin_name!r} needs an API server, and this run has none; "
