@@ -34,6 +34,7 @@ class Asked:
             services.cluster.storage.put(item)
         for pod in pods:
             services.cluster.add_pod(pod)
+        services.cluster.check_invariants()
         self.name, self.info = name, info
         self.framework = assemble(name, args, services)
         self.framework.register_events()

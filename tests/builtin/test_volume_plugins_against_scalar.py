@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.builtin.asking_plugins import assemble
+from tests.builtin.asking_about_storage import Asked
 from tests.builtin.volumes_scalar import ScalarStorage
 from tests.volumes_kit import clusters
 
-from moorage import Code, CycleState, PodInfo, Services, Verdict
+from moorage import Code, PodInfo, Verdict
 from moorage.model import Node, Pod, StorageObject
 
 Drawn = tuple[list[Node], list[PodInfo], list[StorageObject], PodInfo]
@@ -26,47 +25,34 @@ PLUGINS: dict[str, Scalar] = {
 }
 
 
-class _Asked:
+class _Asked(Asked):
     """A plugin, asked about a pod on a drawn cluster."""
 
     def __init__(self, name: str, drawn: Drawn) -> None:
-        nodes, pods, objects, self._info = drawn
-        services = Services()
-        for node in nodes:
-            services.cluster.set_node(node)
-        for item in objects:
-            services.cluster.storage.put(item)
-        for pod in pods:
-            services.cluster.add_pod(pod)
-        services.cluster.check_invariants()
-        self._name = name
-        self._framework = assemble(name, services=services)
-        self._view, self._state = services.cluster.view(), CycleState()
+        nodes, pods, objects, info = drawn
+        super().__init__(name, info, nodes, *objects, pods=pods)
 
     def answers(self, *, without: Sequence[PodInfo] = ()) -> dict[str, Verdict | None]:
         """Ask about all nodes, with some pods taken off the rows they are on first."""
-        names, pod = self._view.names(), self._info.pod
-        answer = self._call("pre_filter", self._state, pod, self._info, self._view)
+        names, pod = self.view.names(), self.info.pod
+        answer = self.call("pre_filter", self.state, pod, self.info, self.view)
         if isinstance(answer, Verdict):
             return dict.fromkeys(names, None if answer.code is Code.SKIP else answer)
-        view, state = self._view, self._state
+        view, state = self.view, self.state
         if without:
             where = [names.index(one.pod.spec.node_name) for one in without]
             view = view.overlay(removed=list(zip(where, without, strict=True)))
             state = state.clone()
             positions = np.array(where, dtype=np.intp)
-            self._call("remove_pods", state, pod, view, positions, without)
-        codes = self._call("filter_nodes", state, pod, self._info, view)
+            if self.framework.hook(self.name, "remove_pods") is not None:
+                self.call("remove_pods", state, pod, view, positions, without)
+        codes = self.call("filter_nodes", state, pod, self.info, view)
         if codes.dtype == np.bool_:
             codes = ~codes
         return {
-            name: _sorted(self._call("explain", state, pod, code)) if code else None
+            name: _sorted(self.call("explain", state, pod, code)) if code else None
             for name, code in zip(names, codes.tolist(), strict=True)
         }
-
-    def _call(self, hook: str, *arguments: object) -> Any:  # noqa: ANN401 - what the hook answers
-        found = self._framework.hook(self._name, hook)
-        return None if found is None else found.call(*arguments)
 
 
 def _sorted(verdict: Verdict | None) -> Verdict | None:

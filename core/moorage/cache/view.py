@@ -402,7 +402,6 @@ class NodesView:
             rows = np.concatenate([column.rows for column in columns])
             numbers = np.concatenate([column.counts for column in columns])
             by_row = np.bincount(rows, weights=numbers, minlength=size).astype(np.int64)
-        # Of a whole view rows may be behind the last node: pods that came before their node.
         return by_row[self.rows if self._span is None else self._span]
 
     def _image_positions(self, state: ImageState) -> NDArray[np.intp]:
