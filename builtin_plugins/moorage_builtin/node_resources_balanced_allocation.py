@@ -115,8 +115,9 @@ def _balance(
 def _score_of_one(
     asked: Asked, requested: NDArray[np.int64], allocatable: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Score one row of two resources in plain numbers, by the same operations.
+    """Score one row of two resources in plain numbers, by the same operations; (1,) int64.
 
+    `requested`, `allocatable` (2, 1), and the node has both.
     Between two pods one row changes, and arrays of one cost three times as much.
     """
     (own0,), (own1,) = asked.own.tolist()

@@ -74,7 +74,7 @@ def scorer_of(strategy: ScoringStrategy) -> Scorer:
 
 
 def _percent(part: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return part x 100 // capacity in the array of `part`: memory is dearer than arithmetic."""
+    """Return part x 100 // capacity, (k, n) int64, in the array of `part`: memory is the dearer."""
     part *= 100
     part //= capacity
     return part

@@ -29,7 +29,6 @@ _MOST_DEVICES = 32
 """Devices that one claim can have, the API's bound."""
 _STEPS_BETWEEN_LOOKS = 64
 
-
 _Where = tuple[int, int]
 """The place of a view, and that of a device in it."""
 

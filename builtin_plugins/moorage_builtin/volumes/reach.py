@@ -47,7 +47,7 @@ class Reach:
         )
 
     def rows_as_written(self, volume: PersistentVolume) -> NDArray[np.bool_] | None:
-        """Say the same by the words of the volume itself, also where its driver has others.
+        """Say so, (n,) bool, by the words of the volume itself, also where its driver has others.
 
         By these a volume is chosen; kube-scheduler heeds the driver's once it is bound.
         """

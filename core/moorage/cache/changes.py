@@ -64,8 +64,8 @@ class ChangedRows:
     ) -> tuple[NDArray[np.intp] | None, NDArray[np.intp] | None]:
         """Return the rows that changed since positions of the logs, and those that are `valid`.
 
-        None: too many to say. `pods` None leaves changes of pods out. `valid` (capacity,) changes
-        only with the log of nodes.
+        Both (k,) intp, rising; None: too many to say. `pods` None leaves changes of pods out.
+        `valid` (capacity,) bool changes only with the log of nodes.
         """
         question = (nodes, pods, self._nodes.end, self._pods.end)
         if question != self._asked:
