@@ -26,7 +26,7 @@ from moorage.config import (
     to_document,
 )
 from moorage.config.flags import with_flags
-from moorage.config.producers import assemble, plugin_arguments
+from moorage.config.producers import Assembly, assemble, plugin_arguments
 from moorage.errors import ConfigurationError
 from moorage.framework.handle import Services
 
@@ -125,21 +125,8 @@ def command(ctx: click.Context, /, seed: int | None, **options: Any) -> None:  #
         _write(configuration, assembly.frameworks, path=flags["write-config-to"])
         return
     set_up_logging(ctx.ensure_object(Session).verbosity, _logging_format(flags))
-    embedded, until_idle = options["embedded"], options["until_idle"]
-    document = to_document(configuration, plugin_args=plugin_arguments(assembly.frameworks))
-    job = Job(
-        frameworks=assembly.frameworks,
-        services=services,
-        configuration=configuration,
-        unschedulable_seconds=flags.get(_UNSCHEDULABLE, Job.unschedulable_seconds),
-        until_idle=until_idle,
-        output=options["output"],
-        elect=flags.get(
-            "leader-elect", not embedded and configuration.leader_election.leader_elect
-        ),
-        serving=plan_serving(flags, document, by_default=not (embedded or until_idle)),
-    )
-    if embedded:
+    job = _job(options, flags, configuration, assembly, services)
+    if options["embedded"]:
         running = run_embedded(
             job,
             paths=options["filenames"],
@@ -147,10 +134,31 @@ def command(ctx: click.Context, /, seed: int | None, **options: Any) -> None:  #
             kubeconfig_out=options["kubeconfig_out"],
         )
     else:
-        running = run_on_cluster(
-            job, context=options["context"], master=flags.get("master") or None
-        )
+        master = flags.get("master") or None
+        running = run_on_cluster(job, context=options["context"], master=master)
     event_loop.run(running)
+
+
+def _job(
+    options: Mapping[str, Any],
+    flags: Mapping[str, Any],
+    configuration: KubeSchedulerConfiguration,
+    assembly: Assembly,
+    services: Services,
+) -> Job:
+    embedded, until_idle = options["embedded"], options["until_idle"]
+    document = to_document(configuration, plugin_args=plugin_arguments(assembly.frameworks))
+    elects = not embedded and configuration.leader_election.leader_elect
+    return Job(
+        frameworks=assembly.frameworks,
+        services=services,
+        configuration=configuration,
+        unschedulable_seconds=flags.get(_UNSCHEDULABLE, Job.unschedulable_seconds),
+        until_idle=until_idle,
+        output=options["output"],
+        elect=flags.get("leader-elect", elects),
+        serving=plan_serving(flags, document, by_default=not (embedded or until_idle)),
+    )
 
 
 def _check_combination(options: Mapping[str, Any], flags: Mapping[str, Any]) -> None:
