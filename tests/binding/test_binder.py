@@ -268,8 +268,10 @@ async def test_plain_hook_that_returns_an_awaitable_is_awaited() -> None:
     assert ran == ["it"]
 
 
-async def test_pod_that_is_called_off_in_pre_bind_is_not_bound() -> None:
-    """What an async hook does is cut short, later hooks are not asked, and nothing is refused."""
+async def at_work() -> tuple[
+    Case, asyncio.Task[moorage.Verdict], moorage.PodInPreBind, asyncio.Event
+]:
+    """Bring a pod into an async hook that takes for ever; the event tells that the hook has ended."""
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
@@ -282,31 +284,26 @@ async def test_pod_that_is_called_off_in_pre_bind_is_not_bound() -> None:
     case = Case({"A.pre_bind": lambda _pod, _plugin: work()})
     task = asyncio.create_task(case.bind(case.reserve()))
     await begun.wait()
-    pods = case.world.services.pre_binding
-    pod = pods.get("p0")
+    pod = case.world.services.pre_binding.get("p0")
     assert pod is not None
+    return case, task, pod, ended
+
+
+async def test_pod_that_is_called_off_in_pre_bind_is_not_bound() -> None:
+    """What an async hook does is cut short, later hooks are not asked, and nothing is refused."""
+    case, task, pod, ended = await at_work()
     assert pod.cancel("preempted by Other")
     assert await task == moorage.Verdict.error("preempted by Other")
     assert ended.is_set()
     assert "B.pre_bind" not in case.log
     assert "hush" not in case.log
-    assert len(pods) == 0
+    assert len(case.world.services.pre_binding) == 0
 
 
 async def test_pod_may_be_called_off_from_a_thread_of_a_plugin() -> None:
     """As it may be allowed to go on from there."""
     asyncio.get_running_loop().set_debug(True)  # asyncio looks who calls only then
-    begun = asyncio.Event()
-
-    async def work() -> None:
-        begun.set()
-        await asyncio.sleep(60)
-
-    case = Case({"A.pre_bind": lambda _pod, _plugin: work()})
-    task = asyncio.create_task(case.bind(case.reserve()))
-    await begun.wait()
-    pod = case.world.services.pre_binding.get("p0")
-    assert pod is not None
+    _, task, pod, _ = await at_work()
     assert await asyncio.to_thread(pod.cancel, "preempted by Other")
     assert await task == moorage.Verdict.error("preempted by Other")
 
@@ -351,17 +348,7 @@ async def test_pod_that_is_about_to_be_bound_is_not_called_off() -> None:
 
 async def test_end_of_the_process_is_not_mistaken_for_a_pod_that_is_called_off() -> None:
     """Both may come at once; whoever cancelled the task waits for it to end."""
-    begun = asyncio.Event()
-
-    async def work() -> None:
-        begun.set()
-        await asyncio.sleep(60)
-
-    case = Case({"A.pre_bind": lambda _pod, _plugin: work()})
-    task = asyncio.create_task(case.bind(case.reserve()))
-    await begun.wait()
-    pod = case.world.services.pre_binding.get("p0")
-    assert pod is not None
+    _, task, pod, _ = await at_work()
     assert pod.cancel("preempted by Other")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

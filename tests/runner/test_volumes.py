@@ -86,6 +86,13 @@ def volume(cluster: Cluster, name: str, host: str) -> None:
     cluster.store.patch("persistentvolumes", name, status, subresource="status")
 
 
+def local_volume(cluster: Cluster) -> None:
+    """Create node n0 with a volume, v, which nobody but the scheduler gives to a claim."""
+    cluster.node("n0", labels={HOST: "n0"})
+    storage_class(cluster, "kubernetes.io/no-provisioner")
+    volume(cluster, "v", "n0")
+
+
 def claim(
     cluster: Cluster,
     name: str,
@@ -173,9 +180,7 @@ async def test_a_volume_is_made_for_the_node_that_was_chosen(cluster: Cluster) -
 
 async def test_a_pod_is_not_bound_before_its_claim_is(alone: Cluster) -> None:
     """It waits for the volume controller, and goes on as soon as that is done."""
-    alone.node("n0", labels={HOST: "n0"})
-    storage_class(alone, "kubernetes.io/no-provisioner")
-    volume(alone, "v", "n0")
+    local_volume(alone)
     claim(alone, "c")
     pod(alone, "p", "c")
 
@@ -190,9 +195,7 @@ async def test_without_patience_a_claim_is_bound_and_its_pod_is_tried_again(
     alone: Cluster,
 ) -> None:
     """The first attempt writes which volume it gets; a later one finds it bound."""
-    alone.node("n0", labels={HOST: "n0"})
-    storage_class(alone, "kubernetes.io/no-provisioner")
-    volume(alone, "v", "n0")
+    local_volume(alone)
     claim(alone, "c")
     pod(alone, "p", "c")
 
@@ -205,9 +208,7 @@ async def test_without_patience_a_claim_is_bound_and_its_pod_is_tried_again(
 
 async def test_a_pod_whose_claim_is_not_bound_in_time_is_tried_again(alone: Cluster) -> None:
     """Its condition names the claim; what was written stands, and is used the next time."""
-    alone.node("n0", labels={HOST: "n0"})
-    storage_class(alone, "kubernetes.io/no-provisioner")
-    volume(alone, "v", "n0")
+    local_volume(alone)
     claim(alone, "c")
     pod(alone, "p", "c")
 
@@ -226,9 +227,7 @@ async def test_a_pod_whose_claim_is_not_bound_in_time_is_tried_again(alone: Clus
 
 async def test_claim_that_is_not_bound_in_time_counts_as_a_fault(alone: Cluster) -> None:
     """Of binding; one that is bound does not count."""
-    alone.node("n0", labels={HOST: "n0"})
-    storage_class(alone, "kubernetes.io/no-provisioner")
-    volume(alone, "v", "n0")
+    local_volume(alone)
     claim(alone, "c")
     pod(alone, "p", "c")
     runner = alone.runner(VolumeBinding=Hasty)
@@ -290,9 +289,7 @@ async def test_what_goes_while_it_is_being_bound_is_named(
     alone: Cluster, where: tuple[str, str, str], problem: str
 ) -> None:
     """In the pod's condition."""
-    alone.node("n0", labels={HOST: "n0"})
-    storage_class(alone, "kubernetes.io/no-provisioner")
-    volume(alone, "v", "n0")
+    local_volume(alone)
     claim(alone, "c")
     pod(alone, "p", "c")
     kind, name, namespace = where
@@ -306,9 +303,7 @@ async def test_what_goes_while_it_is_being_bound_is_named(
 
 async def test_a_volume_that_was_kept_for_a_claim_is_not_marked_as_chosen(alone: Cluster) -> None:
     """So that the volume controller leaves it to that claim's name."""
-    alone.node("n0", labels={HOST: "n0"})
-    storage_class(alone, "kubernetes.io/no-provisioner")
-    volume(alone, "v", "n0")
+    local_volume(alone)
     kept = {"spec": {"claimRef": {"namespace": "default", "name": "c"}}}
     alone.store.patch("persistentvolumes", "v", kept)
     claim(alone, "c")
@@ -324,9 +319,7 @@ async def test_a_pod_that_is_deleted_on_its_way_leaves_its_volume_to_others(
     alone: Cluster,
 ) -> None:
     """Once its write has failed, without any event about the volume."""
-    alone.node("n0", labels={HOST: "n0"})
-    storage_class(alone, "kubernetes.io/no-provisioner")
-    volume(alone, "v", "n0")
+    local_volume(alone)
     claim(alone, "c")
     claim(alone, "d")
     pod(alone, "p", "c")
@@ -386,9 +379,7 @@ async def test_a_volume_that_is_let_go_has_the_pod_placed_anew(
     alone: Cluster, left: dict[str, str] | None
 ) -> None:
     """The volume controller takes the claim out, or its uid where a user kept the volume for it."""
-    alone.node("n0", labels={HOST: "n0"})
-    storage_class(alone, "kubernetes.io/no-provisioner")
-    volume(alone, "v", "n0")
+    local_volume(alone)
     if left is not None:
         alone.store.patch("persistentvolumes", "v", {"spec": {"claimRef": left}})
     claim(alone, "c")
