@@ -18,6 +18,7 @@ __all__ = [
     "ROOT",
     "TEMPLATE",
     "Combination",
+    "check_types",
     "combinations_of_all",
     "lint",
     "render",
@@ -98,6 +99,21 @@ def lint(folder: Path) -> str:
         )
         found += done.stdout if done.returncode else ""
     return found
+
+
+def check_types(package: Path) -> str:
+    """Check a package with mypy, as strictly as it can; return complaints."""
+    cache = package.parent / ".mypy_cache"
+    options = ["--strict", "--no-error-summary", "--cache-dir", str(cache)]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "src", "tests"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=package,
+        env={**os.environ, "MYPYPATH": "src"},
+    )
+    return done.stdout + done.stderr
 
 
 def run_tests(packages: Iterable[Path], site: Path) -> subprocess.CompletedProcess[str]:

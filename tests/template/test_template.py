@@ -16,6 +16,7 @@ from tests.template.rendering import (
     POINTS,
     TEMPLATE,
     Combination,
+    check_types,
     combinations_of_all,
     lint,
     render,
@@ -79,6 +80,14 @@ def test_what_it_writes_passes_its_tests_and_is_clean(tmp_path: Path) -> None:
     assert lint(tmp_path / "packages") == ""
     done = run_tests(packages, tmp_path / "site")
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+def test_what_it_writes_is_typed(tmp_path: Path) -> None:
+    """All points at once, in both forms."""
+    wanted = [Combination(POINTS, form) for form in ("array", "per_node")]
+
+    assert "".join(map(check_types, render_all(tmp_path, wanted))) == ""
 
 
 @pytest.mark.packaging
