@@ -6,7 +6,6 @@ the plugin's business.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from pydantic.alias_generators import to_camel
@@ -15,6 +14,7 @@ from moorage.config.defaults import DEFAULT_PLUGINS
 from moorage.config.durations import format_duration
 from moorage.config.schema import API_VERSION, EXTENSION_POINTS
 from moorage.config.sentences import Problem
+from moorage.model.selectors import is_label_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,9 +31,6 @@ __all__ = ["problems"]
 _RENEWAL_JITTER: Final = 1.2
 """Retries are spread over 1 to 1.2 retry periods, so a deadline must leave room for one."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_DOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_DOMAIN: Final = 253
 
 _REMOVED: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """Plugins of earlier versions; kube-scheduler refuses them, though not others it does not know."""
@@ -200,12 +197,9 @@ def _of_extenders(extenders: Sequence[Extender]) -> Iterator[Problem]:
 
 def _is_extended_resource(name: str) -> bool:
     """Whether a name is ``domain/name`` of somebody other than Kubernetes itself."""
-    domain, slash, rest = name.partition("/")
     return (
-        bool(slash)
+        "/" in name
         and "kubernetes.io/" not in name
-        and not domain.startswith("requests.")
-        and len(domain) <= _LONGEST_DOMAIN
-        and _DOMAIN.fullmatch(domain) is not None
-        and _NAME.fullmatch(rest) is not None
+        and not name.startswith("requests.")
+        and is_label_key(name)
     )
