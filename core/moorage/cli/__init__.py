@@ -9,8 +9,9 @@ see (`output`, `placements`, `logs`), and the commands: `run` (by way of `embedd
 Out: everything that a program would want to call; it is in the layers below. May import all of
 Moorage, but for `moorage.testing`.
 
-Exit codes: 0 (also where a run was told to stop), 1 for a negative answer or a fault of ours, 2 for
-what the user can put right (one sentence on stderr), 130 where Ctrl-C came before the end.
+Exit codes: 0 (also where a run was told to stop), 1 for a negative answer, a fault of ours, or a
+plugin that kept a run from ending, 2 for what the user can put right (one sentence on stderr), 130
+where Ctrl-C came before the end.
 """
 
 from __future__ import annotations

@@ -228,10 +228,13 @@ async def apply_manifests(store: Store, objects: Iterable[Mapping[str, Any]]) ->
             _log.warning("%s: %s %s: unknown field %s", where, item["kind"], name, field)
         identity = (created["kind"], created["metadata"]["name"])
         if created["kind"] in CONTROLLED_KINDS and identity not in owned:
-            origin = getattr(item, "origin", "")
-            create_dependents(store, created, around=lambda one: _naming(Manifest(one, origin)))  # noqa: B023 - called at once
+            _create_dependents(store, created, origin=getattr(item, "origin", ""))
         if number % _BATCH == _BATCH - 1:
             await asyncio.sleep(0)
+
+
+def _create_dependents(store: Store, workload: Mapping[str, Any], *, origin: str) -> None:
+    create_dependents(store, workload, around=lambda one: _naming(Manifest(one, origin)))
 
 
 def _in_order(store: Store, items: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

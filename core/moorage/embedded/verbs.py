@@ -133,9 +133,9 @@ class Verbs:
     async def _create(self, request: web.BaseRequest, target: Target) -> web.Response:
         item = await self._body(request, target)
         namespace = (target.namespace or "") if target.resource.namespaced else ""
-        return self._create_it(request, target, item, namespace=namespace)
+        return self._create_with_dependents(request, target, item, namespace=namespace)
 
-    def _create_it(
+    def _create_with_dependents(
         self, request: web.BaseRequest, target: Target, item: dict[str, Any], *, namespace: str
     ) -> web.Response:
         """Create an object, and what its controller would make of it."""
@@ -196,7 +196,7 @@ class Verbs:
         if old is None:
             if target.subresource:
                 raise not_found(target.resource, key.name)
-            return self._create_it(request, target, item, namespace=key.namespace)
+            return self._create_with_dependents(request, target, item, namespace=key.namespace)
         patched = strategic_merge(old.as_dict(target.resource), item)
         return self._one(request, target, self._replace(target, old, patched))
 
