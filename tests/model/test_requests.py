@@ -99,3 +99,9 @@ def test_a_container_that_was_given_nothing_counts_for_nothing_where_more_is_inf
     nothing = ContainerStatus(name="a", allocated_resources={}, resources=ResourceRequirements())
     status = PodStatus(conditions=(_INFEASIBLE,), container_statuses=(nothing,))
     assert _asks(containers=(_container("a", cpu="9"),), status=status) == {}
+
+
+def test_pods_that_ask_for_the_same_share_what_was_reckoned() -> None:
+    """Most pods are made from few templates."""
+    first, second = (PodInfo(make_pod(name, cpu="250m", memory="1Gi")) for name in ("a", "b"))
+    assert first.requests is second.requests
