@@ -104,11 +104,9 @@ class DynamicResources(moorage.Plugin):
         return moorage.Verdict.unresolvable(devices.reasons[code - 1])
 
     @moorage.hookimpl
-    def post_filter(
-        self, state: moorage.CycleState, pod: moorage.Pod, diagnosis: moorage.Diagnosis
-    ) -> moorage.Verdict:
+    def post_filter(self, state: moorage.CycleState, pod: moorage.Pod) -> moorage.Verdict:
         """Have a claim give back devices that this pod cannot use where it could run."""
-        if self._was_not_asked(state, diagnosis):
+        if _DEVICES not in state:
             return _NOT_ASKED
         devices: PodDevices | None = state.get(_DEVICES)
         if devices is None:
@@ -200,16 +198,6 @@ class DynamicResources(moorage.Plugin):
             if claim.metadata.annotations.get(MARK) == "true":
                 return claim
         return claim_in_memory(pod)
-
-    def _was_not_asked(self, state: moorage.CycleState, diagnosis: moorage.Diagnosis) -> bool:
-        if _DEVICES not in state:
-            return True
-        ended_by = diagnosis.pre_filter
-        return (
-            ended_by is not None
-            and ended_by.code is moorage.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-            and ended_by.plugin != self.name
-        )
 
     def _give_back(self, pod: moorage.Pod, devices: PodDevices) -> str:
         """Begin to take devices from one claim, where there is one; say what came of it."""

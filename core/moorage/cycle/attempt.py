@@ -165,7 +165,7 @@ class Attempt:
         if len(diagnosis.nodes) and len(post_filters):
             self.refused_at = self._profile.metrics.clock()
             made_room, self.post_filter_code = post_filters.make_room(
-                self._info, diagnosis, self._filtering.state
+                self._info, diagnosis, self._filtering.state_after_pre_filter
             )
             nomination = None if made_room is None else made_room.node_name
         code = Code.UNSCHEDULABLE

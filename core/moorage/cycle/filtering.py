@@ -80,6 +80,7 @@ class Filtering:
         self._expected_codes: dict[Step, NDArray[np.int32]] = {}
         self._names: frozenset[str] | None = None
         self._nominated_row: int | None = None
+        self._unasked: frozenset[Step] = frozenset()
         self.excluded_by: frozenset[str] = frozenset()
         """The PreFilter plugins that named nodes."""
 
@@ -88,12 +89,19 @@ class Filtering:
         shared = self._combined.answers.get(step)
         return self._states[step] if shared is None else shared.state
 
+    def state_after_pre_filter(self, step: Step) -> CycleState:
+        """Return a plugin's notes on this pod, none where PreFilter ended before it was asked.
+
+        Whoever shares has notes all the same, of which kube-scheduler's plugins know nothing then.
+        """
+        return CycleState() if step in self._unasked else self.state(step)
+
     def pre_filter(self, nodes: NodesView) -> Verdict | None:
         """Ask the PreFilter plugins that do not share; return what ends the cycle, if anything."""
         refusal: Verdict | None = None
         names: frozenset[str] | None = None
         named_by: list[str] = []
-        for step in self._plan.pre_filters:
+        for place, step in enumerate(self._plan.pre_filters, start=1):
             shared = self._combined.answers.get(step)
             if shared is None:
                 answer = self._asker.pre_filter(step, self._states[step], self._info, nodes)
@@ -102,6 +110,7 @@ class Filtering:
                 answer = shared.pre_filtered
             verdict = answer.verdict
             if verdict.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                self._unasked = frozenset(self._plan.pre_filters[place:])
                 return verdict
             if verdict.is_rejection:
                 refusal = verdict
@@ -110,6 +119,7 @@ class Filtering:
                 names = answer.names if names is None else names & answer.names
                 if not names:
                     self.excluded_by = frozenset(named_by)
+                    self._unasked = frozenset(self._plan.pre_filters[place:])
                     return _no_name_left(named_by)
         self._names = names
         self.excluded_by = frozenset(named_by)
