@@ -239,6 +239,14 @@ def _gating(answer: Callable[[], Any]) -> Framework:
             id="raised",
         ),
         pytest.param(
+            lambda: make_pod("p1").pod.metadata.annotations,  # type: ignore[attr-defined]
+            Code.ERROR,
+            "plugin 'Gate' (acme-plugins 2.1) raised in pre_enqueue: AttributeError: 'ObjectMeta'"
+            " object has no attribute 'annotations'; fields that Moorage does not read itself are"
+            " there if extra_fields names them",
+            id="field-that-is-not-decoded",
+        ),
+        pytest.param(
             lambda: False,
             Code.ERROR,
             "plugin 'Gate' (acme-plugins 2.1) returned bool from pre_enqueue, which takes a"

@@ -12,6 +12,7 @@ from functools import total_ordering
 from operator import itemgetter, lt
 from typing import Any, NamedTuple
 
+import msgspec
 import pluggy
 
 from moorage.errors import PluginError
@@ -208,7 +209,7 @@ class Framework:
             return error
         return PluginError(
             f"plugin {hook.plugin!r} ({self.origin(hook.plugin)}) raised in {hook.name}: "
-            f"{worded(error)}"
+            f"{worded(error)}{_advice(error)}"
         )
 
     def _check_hint(self, hook: Hook, hint: object) -> None:
@@ -249,6 +250,13 @@ class Framework:
             if found is not None:
                 return found
         return None
+
+
+def _advice(error: BaseException) -> str:
+    """Say what to do about a field that the API has, and a record of ours has not."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, msgspec.Struct):
+        return "; fields that Moorage does not read itself are there if extra_fields names them"
+    return ""
 
 
 def _wrong_verdict(code: object, reasons: object, timeout: object) -> str:
