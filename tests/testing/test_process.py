@@ -77,9 +77,11 @@ def test_what_plugins_spawn_is_done() -> None:
 
         (request,) = scheduler.requests
         assert (request.method, request.path) == ("DELETE", "/api/v1/namespaces/default/pods/old")
+        assert scheduler.nominated == {"default/new": "n1"}
 
         scheduler.remove_pod(old)
         assert scheduler.advance(10) == {"default/new": "n1"}
+        assert scheduler.nominated == {}
 
 
 def test_the_preemption_of_the_default_profile_is_seen() -> None:

@@ -76,9 +76,10 @@ class Scheduler:
 
     Plugins, profile and arguments as in `schedule`. Everything that happens to the cluster
     meanwhile must come through here, so that waiting pods hear of it. `messages` say why pods are
-    pending; `requests` are what plugins sent to the API server. What they have done beside the
-    scheduling, by `Handle.spawn`, is done before the next pod is tried, and what it raises comes
-    out here. Use it as a context manager: plugins are started at once and closed at the end.
+    pending, `nominated` where `post_filter` makes room for them; `requests` are what plugins sent
+    to the API server. What they have done beside the scheduling, by `Handle.spawn`, is done before
+    the next pod is tried, and what it raises comes out here. Use it as a context manager: plugins
+    are started at once and closed at the end.
     """
 
     def __init__(
@@ -144,6 +145,17 @@ class Scheduler:
     def waiting(self) -> dict[str, str]:
         """The node of each pod that waits in Permit."""
         return {waiting.info.key: waiting.node_name for waiting in self._session.services.waiting}
+
+    @property
+    def nominated(self) -> dict[str, str]:
+        """The node that each pod which has none yet is nominated to."""
+        queue = self._session.queue
+        return {
+            queued.info.key: node
+            for place in queue.pending().values()
+            for queued in place
+            if (node := queue.nominator.node_of(queued.info.uid))
+        }
 
     def plugin(self, name: str) -> Plugin:
         """Return the instance of a plugin by name; KeyError where it does not run."""
