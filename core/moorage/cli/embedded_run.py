@@ -13,7 +13,7 @@ import click
 
 from moorage.api.connection import Connection
 from moorage.cli.scheduling import Job, schedule_for_ever, schedule_until_idle
-from moorage.cli.settling import has_settled
+from moorage.cli.settling import rest_of
 from moorage.embedded import (
     QUICKSTART,
     EmbeddedApiServer,
@@ -56,8 +56,7 @@ async def run_embedded(
 async def _until_idle(
     job: Job, connect: Callable[[], Connection], server: EmbeddedApiServer
 ) -> None:
-    settled = partial(has_settled, server.store)
-    await schedule_until_idle(job, connect, is_settled=settled)
+    await schedule_until_idle(job, connect, rest=partial(rest_of, server.store))
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -77,8 +77,8 @@ class Job:
         return TokenBucket(qps=connection.qps, burst=max(1, connection.burst), clock=time.monotonic)
 
 
-def _settled() -> bool:
-    return True
+def _at_rest() -> Hashable:
+    return ()
 
 
 async def schedule_for_ever(job: Job, connect: Connect) -> None:
@@ -92,13 +92,14 @@ async def schedule_until_idle(
     connect: Connect,
     *,
     only_new: bool = False,
-    is_settled: Callable[[], bool] = _settled,
+    rest: Callable[[], Hashable | None] = _at_rest,
 ) -> None:
     """Schedule until nothing more can happen, and print what went where.
 
     With `only_new`, pods that were on nodes before and pods of other schedulers are not told about.
-    While `is_settled` says no, somebody else is about to change something. SIGTERM and SIGHUP end
-    it early, as they do `schedule_for_ever`, and then nothing is printed.
+    While `rest` returns None, somebody else is about to change something; what it returns otherwise
+    changes when somebody did. SIGTERM and SIGHUP end it early, as they do `schedule_for_ever`, and
+    then nothing is printed.
     Raises what keeps the runner from starting.
     """
     async with ApiClient(connect()) as client:
@@ -112,7 +113,7 @@ async def schedule_until_idle(
 
         busy = job.services.activity.at_work
         with job.runner(connect) as runner, stopping_by_signals(stop, interrupt=False, busy=busy):
-            await _run_until_idle(runner, is_settled)
+            await _run_until_idle(runner, rest)
         if told.is_set():
             return
         outcome = await read_outcome(
@@ -125,13 +126,16 @@ async def schedule_until_idle(
     print_outcome(outcome, job.output)
 
 
-async def _run_until_idle(runner: Runner, is_settled: Callable[[], bool]) -> None:
+async def _run_until_idle(runner: Runner, rest: Callable[[], Hashable | None]) -> None:
     async with asyncio.TaskGroup() as group, _progress(runner):
         running = group.create_task(runner.run())
-        await runner.until_idle()
-        while not (running.done() or is_settled()):
-            await asyncio.sleep(_SETTLING_SECONDS)
+        while not running.done():
+            before = rest()
             await runner.until_idle()
+            # What changed while idleness was found out may not have been seen.
+            if before is not None and rest() == before:
+                break
+            await asyncio.sleep(_SETTLING_SECONDS)
         runner.stop()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,16 +15,22 @@ from moorage.model.requests import amounts_of, pod_requests
 if TYPE_CHECKING:
     from moorage.embedded import Store
 
-__all__ = ["has_settled"]
+__all__ = ["rest_of"]
 
 
-def has_settled(store: Store) -> bool:
-    """Say whether nothing more happens by itself that matters.
+def rest_of(store: Store) -> Hashable | None:
+    """Return what changes with any pod; None while something happens by itself that matters.
 
     Bound pods are yet to be reported as running. And where a finite workload runs, its end makes
     room: that matters to a pod that was refused and would fit a node that is empty.
     """
     objects = store.list("pods")
+    if not _has_settled(store, objects):
+        return None
+    return tuple((one["metadata"]["uid"], one["metadata"]["resourceVersion"]) for one in objects)
+
+
+def _has_settled(store: Store, objects: Sequence[Mapping[str, Any]]) -> bool:
     if any(pod["spec"].get("nodeName") and pod["status"]["phase"] == "Pending" for pod in objects):
         return False
     if not any(_will_end(pod) for pod in objects):
