@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.testing.sample_plugins import Gate, Rank, Untrue
 
 import moorage
@@ -85,6 +87,62 @@ def test_a_fragment_that_leaves_out_what_counts_is_found() -> None:
     """Two pods are signed alike and answered differently."""
     with pytest.raises(AssertionError, match="for a pod that is signed alike"):
         check_row_local(Blind, examples=200)
+
+
+class Signless(moorage.Plugin):
+    """Signs nothing, and looks at what the test says."""
+
+    filter_depends = moorage.Depends(node=True)
+
+    @moorage.hookimpl
+    def sign(self) -> tuple[()]:
+        """See nothing of a pod, so it says."""
+        return ()
+
+
+class SeesCpu(Signless):
+    """Looks at a request."""
+
+    @moorage.hookimpl
+    def filter_nodes(self, info: moorage.PodInfo, nodes: moorage.NodesView) -> NDArray[np.bool_]:
+        """Compare sizes."""
+        return info.requests.get("cpu") <= nodes.allocatable("cpu")
+
+
+class SeesALabel(Signless):
+    """Looks at one label of many."""
+
+    @moorage.hookimpl
+    def filter_nodes(self, pod: moorage.Pod, nodes: moorage.NodesView) -> NDArray[np.bool_]:
+        """Compare it."""
+        return nodes.labels("disk").equals(pod.metadata.labels.get("disk", ""))
+
+
+class SeesASelector(Signless):
+    """Looks at what a pod asks of nodes."""
+
+    @moorage.hookimpl
+    def filter_nodes(self, pod: moorage.Pod, nodes: moorage.NodesView) -> NDArray[np.bool_]:
+        """Refuse pods that ask for anything."""
+        return np.full(len(nodes), not pod.spec.node_selector)
+
+
+class SeesTolerations(Signless):
+    """Looks at what a pod tolerates."""
+
+    @moorage.hookimpl
+    def filter_nodes(self, pod: moorage.Pod, nodes: moorage.NodesView) -> NDArray[np.bool_]:
+        """Refuse pods that tolerate anything."""
+        return np.full(len(nodes), not pod.spec.tolerations)
+
+
+@pytest.mark.parametrize("plugin", [SeesCpu, SeesALabel, SeesASelector, SeesTolerations])
+def test_a_fragment_that_leaves_out_one_field_is_found_at_once(
+    plugin: type[moorage.Plugin],
+) -> None:
+    """A third of the usual examples will do, whichever field it is."""
+    with pytest.raises(AssertionError, match="for a pod that is signed alike"):
+        check_row_local(plugin, examples=20)
 
 
 def test_a_plugin_that_shares_nothing_has_nothing_to_check() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from moorage.framework.verdict import SUCCESS, Verdict
 from moorage.model import Node, Pod, PodInfo
 from moorage.testing.cluster import Cluster
 from moorage.testing.comparing import Answers, difference
-from moorage.testing.objects import make_namespace, make_service
+from moorage.testing.objects import make_namespace, make_pod, make_service
 from moorage.testing.single_plugin import SinglePlugin
 
 __all__ = ["look_for_differing_forms", "look_for_untrue_sharing"]
@@ -59,24 +59,25 @@ def look_for_untrue_sharing(
                 f"plugin {plugin.__name__!r} shares no answers: it needs the hook sign, and "
                 "filter_depends and score_depends for what it implements of filter and score"
             )
-        like = _like(pod, other, taken)
         fragment = single.sign(pod)
         if fragment is None:
             return
         keeper = PluginAnswers(single.step, single.asker, cluster.cache)
         _answers(single, keeper, cluster.cache, PodInfo(pod))
         done = [change.apply(cluster) for change in changes]
-        asked = like if single.sign(like) == fragment else pod
-        kept = _answers(single, keeper, cluster.cache, PodInfo(asked))
-        anew = PluginAnswers(single.step, single.asker, cluster.cache)
-        fresh = _answers(single, anew, cluster.cache, PodInfo(asked))
-        found = difference(kept, fresh, names=("the kept answer", "a new one"))
-        told = "; ".join(done) or "no change"
-        of = "a pod that is signed alike" if asked is like else "the same pod"
-        if found:
-            raise AssertionError(
-                f"what {plugin.__name__} declares is not so: {found}; for {of}, after {told}"
-            )
+        for asked in (pod, *_alike(pod, other, taken)):
+            if single.sign(asked) != fragment:
+                continue
+            kept = _answers(single, keeper, cluster.cache, PodInfo(asked))
+            anew = PluginAnswers(single.step, single.asker, cluster.cache)
+            fresh = _answers(single, anew, cluster.cache, PodInfo(asked))
+            found = difference(kept, fresh, names=("the kept answer", "a new one"))
+            told = "; ".join(done) or "no change"
+            of = "the same pod" if asked is pod else "a pod that is signed alike"
+            if found:
+                raise AssertionError(
+                    f"what {plugin.__name__} declares is not so: {found}; for {of}, after {told}"
+                )
 
     _at_random(check, examples)
 
@@ -120,6 +121,28 @@ def _answers(
             raw = np.broadcast_to(keeper.raw, cache.columns.capacity)
             scores = {cache.name(row): float(raw[row]) for row in rows.tolist()}
     return Answers(verdicts, scores)
+
+
+def _alike(pod: Pod, other: Pod, chosen: Sequence[str]) -> Iterator[Pod]:
+    """Make pods that may be signed as `pod` is: each differs in one field, the last in `chosen`.
+
+    All of them are tried in every world: a lie about one field shows only where it matters there.
+    """
+    for source in (other, *_extremes()):
+        for name in sorted(_METADATA | _SPEC):
+            part = "metadata" if name in _METADATA else "spec"
+            if getattr(getattr(source, part), name) != getattr(getattr(pod, part), name):
+                yield _like(pod, source, [name])
+    if len(chosen) > 1:
+        yield _like(pod, other, chosen)
+
+
+@cache
+def _extremes() -> tuple[Pod, ...]:
+    """Return a pod that has nothing, and one that has every label and asks for much."""
+    much = {"cpu": "9", "memory": "9Gi", **dict.fromkeys(strategies.EXTENDED_RESOURCES, "9")}
+    labels = dict.fromkeys(strategies.LABEL_KEYS, strategies.LABEL_VALUES[-1])
+    return make_pod("nothing"), make_pod("much", requests=much, labels=labels)
 
 
 def _like(pod: Pod, other: Pod, chosen: Sequence[str]) -> Pod:
