@@ -7,6 +7,7 @@ from typing import Any
 
 import pluggy
 import pytest
+from pydantic import BaseModel, ConfigDict, RootModel
 from tests.framework.plugin_sources import installed, of_code
 
 import moorage
@@ -257,6 +258,53 @@ def test_arguments_that_are_no_plugin_args() -> None:
     assert (
         refusal(of_code("Cost", Cost)) == f"{WHERE}: Args is not a subclass of moorage.PluginArgs"
     )
+
+
+class Part(BaseModel):
+    """Takes whatever it is given."""
+
+    weight: int = 1
+
+
+class Told(BaseModel):
+    """Takes whatever it is given, and says so."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Whole(PluginArgs):
+    """Holds parts, and itself."""
+
+    parts: dict[str, list[Part]] | None = None
+    whole: Whole | None = None
+
+
+def test_arguments_that_hold_a_model_of_another_kind() -> None:
+    """A field that is misspelt there would be dropped, and nobody would hear of it."""
+
+    class Cost(Plugin):
+        class Args(PluginArgs):
+            """Holds parts deep within."""
+
+            whole: Whole = Whole()
+
+    assert refusal(of_code("Cost", Cost)) == (
+        f"{WHERE}: Args holds Part, which would let unknown fields by without a word; derive it "
+        "from moorage.PluginArgs, or say in its model_config what extra is to be"
+    )
+
+
+def test_models_within_that_say_what_they_do_with_unknown_fields() -> None:
+    """Whatever it is; and a model that is a mere list has no fields at all."""
+
+    class Cost(Plugin):
+        class Args(PluginArgs):
+            """Holds both."""
+
+            told: Told = Told()
+            names: RootModel[list[str]] = RootModel([])
+
+    assert of_code("Cost", Cost).load() is Cost
 
 
 def test_a_fact_that_does_not_exist() -> None:

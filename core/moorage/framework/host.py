@@ -14,10 +14,12 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
+from typing import get_args
 
 import importlib_metadata
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+from pydantic import BaseModel, RootModel
 
 from moorage.cache.cluster import ClusterCache
 from moorage.errors import PluginError
@@ -225,6 +227,13 @@ def _check_declarations(plugin: type[Plugin], source: PluginSource) -> None:
     where = f"plugin {source.name!r} of {source.origin}"
     if not (isinstance(plugin.Args, type) and issubclass(plugin.Args, PluginArgs)):
         raise PluginError(f"{where}: Args is not a subclass of moorage.PluginArgs")
+    for model in _models_in(plugin.Args):
+        if "extra" not in model.model_config and not issubclass(model, RootModel):
+            raise PluginError(
+                f"{where}: Args holds {model.__name__}, which would let unknown fields by without a "
+                "word; derive it from moorage.PluginArgs, or say in its model_config what extra is "
+                "to be"
+            )
     _check_watches(plugin, where)
     known = ClusterCache().facts
     for attribute in ("filter_depends", "score_depends"):
@@ -239,6 +248,19 @@ def _check_declarations(plugin: type[Plugin], source: PluginSource) -> None:
                 f"{where}: {attribute} names the fact {unknown[0]!r}, which does not exist; "
                 f"there are {', '.join(sorted(known))}"
             )
+
+
+def _models_in(model: type[BaseModel]) -> list[type[BaseModel]]:
+    """Find a model and all that its fields hold, however deep."""
+    found: list[type[BaseModel]] = []
+    open_types: list[object] = [model]
+    while open_types:
+        one = open_types.pop()
+        open_types += get_args(one)
+        if isinstance(one, type) and issubclass(one, BaseModel) and one not in found:
+            found.append(one)
+            open_types += [field.annotation for field in one.model_fields.values()]
+    return found
 
 
 def _check_watches(plugin: type[Plugin], where: str) -> None:
