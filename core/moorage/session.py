@@ -157,7 +157,7 @@ class Session:
         return self._watched.get(plural)
 
     def wanted(self) -> list[Watched]:
-        """Return what must be watched: pods, nodes, namespaces, and what plugins declare."""
+        """Return what must be watched: pods, nodes, namespaces, and what plugins want to know of."""
         always = {PODS.plural, NODES.plural, NAMESPACES.plural}
         return [
             one
@@ -166,12 +166,18 @@ class Session:
         ]
 
     def watchers_of(self, plural: str) -> frozenset[str]:
-        """Return the plugins that declare to read a kind of object."""
+        """Return the plugins that declare to read a kind of object, or have hints for its events.
+
+        As in kube-scheduler, who registers an event need not ask for its objects as well.
+        """
+        resource, record, _ = self._watched[plural]
+        kinds = {record.__name__, f"{plural}.{resource.version}.{resource.group}"}
         return frozenset(
             plugin.name
             for framework in self.frameworks.values()
             for plugin in framework.plugins
             if plural in plugin.watches
+            or any(_kind_of(hint.event) in kinds for hint in framework.hints.get(plugin.name, ()))
         )
 
     # One pod
@@ -409,3 +415,8 @@ class Session:
         sort = framework.points["queue_sort"][0]
         problem = error if isinstance(error, PluginError) else framework.fault(sort, error)
         log_fault(_logger, error, f"Pod {queued.key} goes to the end of the queue: {problem}")
+
+
+def _kind_of(event: ClusterEvent) -> str:
+    """Return the kind of the objects of an event; a label is GROUP/KIND, or KIND in the core group."""
+    return event.resource.rpartition("/")[2]
