@@ -208,7 +208,7 @@ def _objects(document: object, origin: str) -> Iterator[Manifest]:
 
 
 async def apply_manifests(store: Store, objects: Iterable[Mapping[str, Any]]) -> None:
-    """Create objects: namespaces, what is cluster-wide, nodes, then the rest in the order given.
+    """Create objects: kinds of objects, namespaces, what is cluster-wide, nodes, then the rest.
 
     Namespaces that objects name and nobody creates are created. Workloads get their pods, unless
     the objects hold some that they own. `ManifestError` names file, object and the server's reason.
@@ -220,7 +220,11 @@ async def apply_manifests(store: Store, objects: Iterable[Mapping[str, Any]]) ->
         for item in items
         for owner in (item.get("metadata") or {}).get("ownerReferences") or ()
     }
-    for number, item in enumerate(_in_order(store, items)):
+    definitions = [item for item in items if item.get("kind") == "CustomResourceDefinition"]
+    for item in definitions:
+        _create(store, item)
+    others = [item for item in items if item.get("kind") != "CustomResourceDefinition"]
+    for number, item in enumerate(_in_order(store, others)):
         created = _create(store, item)
         for field in unknown_fields(item):
             where = getattr(item, "origin", "") or "a manifest"

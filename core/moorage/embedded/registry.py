@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moorage.embedded.admission import add_default_tolerations, refuse_deletion, set_priority
 from moorage.embedded.clock import timestamp
+from moorage.embedded.custom_resources import (
+    DEFINITIONS,
+    resource_defined_by,
+    set_established,
+)
 from moorage.embedded.defaults import gated_condition
 from moorage.embedded.number_quantities import write_numbers
 from moorage.embedded.revisions import (
@@ -124,7 +129,18 @@ class Registry:
             raise invalid(stored.kind, stored.group, key.name, causes)
         if self.shelf(stored).get(key) is not None:
             raise already_exists(stored, key.name)
+        if stored.qualified == DEFINITIONS:
+            self._serve(item)
         return self.put(stored, key, item)
+
+    def _serve(self, definition: dict[str, Any]) -> None:
+        """Serve the kind of objects that a new definition brings."""
+        resource = resource_defined_by(definition)
+        is_kind_taken = self.catalogue.of_kind(resource.api_version, resource.kind) is not None
+        if is_kind_taken or self.catalogue.has(resource.qualified):
+            raise already_exists(self.catalogue.named(DEFINITIONS), resource.qualified)
+        self.catalogue.add(resource)
+        set_established(definition)
 
     def _read(self, resource: Resource, item: dict[str, Any]) -> dict[str, Any]:
         """Return an object in its stored form, with kind and apiVersion, its metadata checked."""
@@ -289,6 +305,12 @@ class Registry:
                     self._remove(shelf.resource, version)
 
     def _remove(self, resource: Resource, version: Version) -> Version:
+        if resource.qualified == DEFINITIONS:
+            defined = self.catalogue.named(version.key.name)
+            for one in self.shelf(defined).versions():
+                self._remove(defined, one)
+            self.catalogue.remove(defined)
+            self._shelves.pop(defined.qualified)
         self.version += 1
         last = make_version(resource, version.key, version.as_dict(resource), self.version)
         self.shelf(resource).remove(last)

@@ -128,6 +128,12 @@ class Catalogue:
         self._by_kind[kind] = resource
         self._by_name[resource.qualified] = resource
 
+    def remove(self, resource: Resource) -> None:
+        """Serve a resource no longer."""
+        del self._by_path[resource.group, resource.version, resource.plural]
+        del self._by_kind[resource.api_version, resource.kind]
+        del self._by_name[resource.qualified]
+
     def at(self, group: str, version: str, plural: str) -> Resource | None:
         """Return the resource served at a path."""
         return self._by_path.get((group, version, plural))
@@ -135,6 +141,10 @@ class Catalogue:
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
         """Return the resource whose objects say this apiVersion and kind."""
         return self._by_kind.get((api_version, kind))
+
+    def has(self, qualified: str) -> bool:
+        """Say whether a resource of this name, such as ``pods``, is served."""
+        return qualified in self._by_name
 
     def named(self, qualified: str) -> Resource:
         """Return the resource called ``pods`` or ``leases.coordination.k8s.io``."""

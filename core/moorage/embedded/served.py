@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moorage.embedded import defaults
+from moorage.embedded.custom_resources import check_definition
 from moorage.embedded.device_claims import fill_claim, fill_template
 from moorage.embedded.event_forms import from_core, to_core
 from moorage.embedded.resources import VERBS, Resource
@@ -54,7 +55,14 @@ _EVENT_FIELDS = {
 
 def served_resources() -> tuple[Resource, ...]:
     """Return the rows, in the order in which discovery lists them."""
-    return (*_core_rows(), *_workload_rows(), *_scheduling_rows(), *_storage_rows(), *_plain_rows())
+    return (
+        *_core_rows(),
+        *_workload_rows(),
+        *_definition_rows(),
+        *_scheduling_rows(),
+        *_storage_rows(),
+        *_plain_rows(),
+    )
 
 
 def _core_rows() -> tuple[Resource, ...]:
@@ -191,6 +199,23 @@ def _workload_rows() -> tuple[Resource, ...]:
         _workload("apps", "v1", "statefulsets", "StatefulSet", "sts"),
         _workload("batch", "v1", "jobs", "Job", ""),
         Resource("batch", "v1", "cronjobs", "CronJob", short_names=("cj",), categories=_ALL),
+    )
+
+
+def _definition_rows() -> tuple[Resource, ...]:
+    return (
+        Resource(
+            "apiextensions.k8s.io",
+            "v1",
+            "customresourcedefinitions",
+            "CustomResourceDefinition",
+            namespaced=False,
+            short_names=("crd", "crds"),
+            subresources=("status",),
+            generation=True,
+            reset_status=defaults.forget_status,
+            check=check_definition,
+        ),
     )
 
 
