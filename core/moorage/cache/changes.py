@@ -76,16 +76,11 @@ class ChangedRows:
                     rows = more
                 elif more.size:
                     rows = np.union1d(rows, more)
-            valid_rows = rows
+            # Sealed: several readers share them, and plugins see them as the rows of their view.
+            valid_rows = rows = None if rows is None else sealed(rows)
             if rows is not None and rows.size:
                 is_valid = valid[rows]
                 if np.count_nonzero(is_valid) < len(rows):
-                    valid_rows = rows[is_valid]
-            self._asked = question
-            self._answer = _sealed(rows), _sealed(valid_rows)
+                    valid_rows = sealed(rows[is_valid])
+            self._asked, self._answer = question, (rows, valid_rows)
         return self._answer
-
-
-def _sealed(rows: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
-    """Seal what several readers share, and plugins see as the rows of their view."""
-    return None if rows is None else sealed(rows)

@@ -109,9 +109,10 @@ class NodesView:
         (2, n) int64; see `moorage.model.requests`.
         """
         nonzero = self._rows_of(self._cluster.columns.nonzero_requested)
-        if self._changes:
-            nonzero = nonzero.copy()
-            self._changes.apply_nonzero(nonzero)
+        if not self._changes:
+            return nonzero
+        nonzero = nonzero.copy()
+        self._changes.apply_nonzero(nonzero)
         return sealed(nonzero)
 
     @property

@@ -170,11 +170,13 @@ class PluginAnswers:
             return
         if isinstance(raw, int) or not isinstance(known, np.ndarray):
             raise self._asker.undecided(self.step)
-        if self.step.normalize is None or not np.array_equal(known[rows], raw):
+        if self.step.normalize is not None:
+            if np.array_equal(known[rows], raw):
+                return
             dtype = np.promote_types(known.dtype, self._dtype_of(raw))
-            self.raw = known.astype(dtype, copy=False)
-            self.raw[rows] = raw
-            self.raw_version += 1
+            known = self.raw = known.astype(dtype, copy=False)
+        known[rows] = raw
+        self.raw_version += 1
 
     def _dtype_of(self, raw: NDArray[Any]) -> np.dtype[Any]:
         """Choose how to keep some scores."""
