@@ -79,19 +79,11 @@ def test_what_was_built_for_another_version() -> None:
         pytest.param(['moorage>=1; extra == "test"'], "", id="extra"),
         pytest.param(["not a requirement !!"], "", id="unreadable"),
         pytest.param([], "", id="none"),
-        pytest.param(None, "", id="nothing-declared"),
     ],
 )
-def test_what_a_distribution_was_built_for(requires: list[str] | None, built_for: str) -> None:
+def test_what_a_distribution_was_built_for(requires: list[str], built_for: str) -> None:
     """Its requirement on moorage, where it applies here."""
-
-    class Distribution:
-        pass
-
-    distribution: Any = Distribution()
-    distribution.requires = requires
-
-    assert _built_for(distribution) == built_for
+    assert _built_for(requires) == built_for
 
 
 def test_a_hook_that_does_not_exist() -> None:

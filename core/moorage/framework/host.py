@@ -31,6 +31,7 @@ from moorage.framework.renames import accept_old_names
 __all__ = ["GROUP", "WATCHABLE", "PluginSource", "Registry", "discover", "moorage_version"]
 
 GROUP = "moorage.plugins"
+_UNKNOWN = ("unknown", "", "")
 WATCHABLE = frozenset(
     {
         "csidrivers",
@@ -192,16 +193,24 @@ class Registry:
 
 def discover() -> Registry:
     """Find the installed plugins, without importing any."""
-    return Registry(
-        PluginSource(
-            name=entry_point.name,
-            distribution=entry_point.dist.name if entry_point.dist else "unknown",
-            version=entry_point.dist.version if entry_point.dist else "",
-            built_for=_built_for(entry_point.dist),
-            entry_point=entry_point,
+    # Read once, however many plugins a distribution has: each look at its metadata parses them.
+    told: dict[importlib_metadata.Distribution | None, tuple[str, str, str]] = {None: _UNKNOWN}
+    sources = []
+    for entry_point in importlib_metadata.entry_points(group=GROUP):
+        found = entry_point.dist
+        if found not in told:
+            told[found] = _told_by(found)
+        name, version, built_for = told[found]
+        sources.append(
+            PluginSource(
+                name=entry_point.name,
+                distribution=name,
+                version=version,
+                built_for=built_for,
+                entry_point=entry_point,
+            )
         )
-        for entry_point in importlib_metadata.entry_points(group=GROUP)
-    )
+    return Registry(sources)
 
 
 def moorage_version() -> str:
@@ -209,9 +218,16 @@ def moorage_version() -> str:
     return importlib_metadata.version("moorage")
 
 
-def _built_for(distribution: importlib_metadata.Distribution | None) -> str:
-    """Return a distribution's requirement on moorage, empty where it has none."""
-    for text in (distribution.requires or []) if distribution else []:
+def _told_by(distribution: importlib_metadata.Distribution) -> tuple[str, str, str]:
+    """Return what a distribution says: its name, its version, and its requirement on moorage."""
+    metadata = distribution.metadata
+    requires = metadata.get_all("Requires-Dist") or distribution.requires or []
+    return metadata["Name"], metadata["Version"], _built_for(requires)
+
+
+def _built_for(requires: Iterable[str]) -> str:
+    """Return the one of a distribution's requirements that is on moorage, empty where none is."""
+    for text in requires:
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
